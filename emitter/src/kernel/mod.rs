@@ -7,10 +7,28 @@
 //! rounding to the compiler and have no interpretation.
 
 mod build;
+mod exp;
+mod extrema;
+mod log;
+mod log1p;
+mod logaddexp;
+mod pow;
+mod sigmoid;
+mod sincos;
 mod table;
+mod tanh;
 
 pub use build::KernelBuilder;
+pub use exp::exp;
+pub use extrema::{maximum, minimum};
+pub use log::log;
+pub use log1p::log1p;
+pub use logaddexp::logaddexp;
+pub use pow::{pow, pow_known};
+pub use sigmoid::sigmoid;
+pub use sincos::{cos, sin};
 pub use table::Table;
+pub use tanh::tanh;
 
 /// The type of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
