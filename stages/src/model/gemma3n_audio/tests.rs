@@ -1,0 +1,131 @@
+use std::collections::HashMap;
+
+use super::*;
+use crate::{
+    BoundaryId, Shape,
+    checkpoint::expected_tensors,
+    config::tests::{parse, small},
+    graph::Op,
+};
+
+fn config() -> AudioConfig {
+    parse(&small()).unwrap()
+}
+
+fn graph(profile: Profile, clips: usize, frames: usize) -> Graph {
+    audio_encoder(&config(), profile, clips, frames).unwrap()
+}
+
+#[test]
+fn boundaries_stand_in_evaluation_order_with_their_shapes_and_stages() {
+    let graph = graph(Profile::Bf16, 2, 10);
+    let lines: Vec<String> = graph
+        .boundaries()
+        .iter()
+        .map(|b| {
+            let info = graph.info(b.value);
+            format!("{} {} {} {}", b.stage, b.id, info.dtype, info.shape)
+        })
+        .collect();
+    let mut expected = vec!["mel_cast mel_cast BF16 [2,10,128]".to_owned()];
+    for (stage, frames, bins, channels) in [("sscp_conv_0", 5, 64, 8), ("sscp_conv_1", 3, 32, 4)] {
+        let full = format!("[2,{frames},{bins},{channels}]");
+        expected.push(format!("{stage} {stage}.convolution BF16 {full}"));
+        for inner in [
+            "sum_at_time",
+            "cumulative_sum",
+            "mean",
+            "squared_at_time",
+            "cumulative_squared",
+            "variance",
+            "inverse_stddev",
+        ] {
+            expected.push(format!("{stage} {stage}.norm.{inner} F32 [2,{frames},1,1]"));
+        }
+        expected.push(format!("{stage} {stage}.norm BF16 {full}"));
+        expected.push(format!("{stage} {stage} BF16 {full}"));
+    }
+    expected.push("input_projection input_projection BF16 [2,3,20]".to_owned());
+    assert_eq!(lines, expected);
+    assert!(graph.boundaries().iter().all(|b| b.about.ends_with('.')));
+}
+
+#[test]
+fn the_steps_between_boundaries_are_those_of_the_reference() {
+    let graph = graph(Profile::Mixed, 1, 8);
+    let parents = |name: &str| -> Vec<String> {
+        let boundary = graph.boundary(&BoundaryId::new(name)).unwrap();
+        let parents = graph.parents(boundary);
+        parents.iter().map(|p| p.id.to_string()).collect()
+    };
+    assert!(parents("mel_cast").is_empty());
+    assert_eq!(parents("sscp_conv_0.convolution"), ["mel_cast"]);
+    assert_eq!(
+        parents("sscp_conv_0.norm.mean"),
+        ["sscp_conv_0.norm.cumulative_sum"]
+    );
+    assert_eq!(
+        parents("sscp_conv_0.norm.squared_at_time"),
+        ["sscp_conv_0.convolution", "sscp_conv_0.norm.mean"]
+    );
+    assert_eq!(
+        parents("sscp_conv_1.norm"),
+        [
+            "sscp_conv_1.convolution",
+            "sscp_conv_1.norm.mean",
+            "sscp_conv_1.norm.inverse_stddev"
+        ]
+    );
+    assert_eq!(parents("sscp_conv_1.convolution"), ["sscp_conv_0"]);
+    assert_eq!(parents("input_projection"), ["sscp_conv_1"]);
+}
+
+#[test]
+fn weights_are_the_checkpoints_in_every_profile() {
+    let expected: HashMap<String, Shape> = expected_tensors(&config())
+        .into_iter()
+        .map(|tensor| (tensor.name, tensor.shape))
+        .collect();
+    for profile in Profile::ALL {
+        let graph = graph(profile, 1, 4);
+        let mut weights = 0;
+        for (id, node) in graph.nodes() {
+            if let Op::Weight { name } = &node.op {
+                weights += 1;
+                assert_eq!(expected.get(name), Some(&node.info.shape), "{name}");
+                assert_eq!(node.info.dtype, DType::BF16);
+                let widened = graph.nodes().any(|(_, user)| {
+                    user.inputs == [id] && user.op == Op::AsType { dtype: DType::F32 }
+                });
+                assert_eq!(widened, profile == Profile::F32 || name.contains("norm"));
+            }
+        }
+        assert_eq!(weights, 5);
+        let projected = graph
+            .boundary(&BoundaryId::new("input_projection"))
+            .unwrap();
+        assert_eq!(graph.info(projected.value).dtype, profile.mel());
+    }
+}
+
+#[test]
+fn every_number_of_frames_up_to_the_longest_gives_a_graph() {
+    for frames in [1, 2, 3, 4, 5, 188, 2997] {
+        let graph = graph(Profile::F32, 1, frames);
+        let projected = graph
+            .boundary(&BoundaryId::new("input_projection"))
+            .unwrap();
+        assert_eq!(
+            graph.info(projected.value).shape,
+            [1, frames.div_ceil(4), 20].into()
+        );
+    }
+}
+
+#[test]
+fn a_batch_out_of_bounds_is_an_error() {
+    for (clips, frames) in [(0, 1), (1, 0), (1, 2998), (usize::MAX, 1)] {
+        let error = audio_encoder(&config(), Profile::Bf16, clips, frames).unwrap_err();
+        assert!(matches!(error, ModelError::Config(_)), "{error}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Choosing boundaries by name, and listing them.
+//!
+//! The one registry of boundaries is the graph's; nothing is listed a second time here.
+
+mod glob;
+mod tree;
+
+pub use glob::Glob;
+pub use tree::{BoundaryView, StageView, Tree};
+
+use std::collections::BTreeSet;
+
+use crate::{Boundary, Graph};
+
+/// A selector that selects nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("find a boundary named {selector}{}", suggestion(.nearest))]
+pub struct UnknownBoundary {
+    /// The selector as given.
+    pub selector: String,
+    /// Names that resemble it, the nearest first.
+    pub nearest: Vec<String>,
+}
+
+fn suggestion(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        [one] => format!("; did you mean {one}?"),
+        [rest @ .., last] => format!("; did you mean {} or {last}?", rest.join(", ")),
+    }
+}
+
+/// The boundaries that any of `selectors` selects, in evaluation order, each once. No selectors
+/// select every boundary.
+///
+/// A name selects the boundary of that name and everything below it: `sscp_conv_1.norm` also
+/// `sscp_conv_1.norm.mean`. A selector with `*` is a [`Glob`] and must match a whole name:
+/// `sscp_conv_*` selects the two blocks' results, `sscp_conv_0.**` everything below one.
+///
+/// # Errors
+/// When a selector selects nothing.
+pub fn select<'g, S: AsRef<str>>(
+    graph: &'g Graph,
+    selectors: &[S],
+) -> Result<Vec<&'g Boundary>, UnknownBoundary> {
+    let boundaries = graph.boundaries();
+    let mut chosen = vec![selectors.is_empty(); boundaries.len()];
+    for selector in selectors {
+        let selector = selector.as_ref();
+        let glob = Glob::new(selector);
+        let mut any = false;
+        for (chosen, boundary) in chosen.iter_mut().zip(boundaries) {
+            let name = boundary.id.as_str();
+            let selected = if glob.is_literal() {
+                is_at_or_below(name, selector)
+            } else {
+                glob.matches(name)
+            };
+            any |= selected;
+            *chosen |= selected;
+        }
+        if !any {
+            return Err(UnknownBoundary {
+                selector: selector.to_owned(),
+                nearest: nearest(boundaries, selector),
+            });
+        }
+    }
+    Ok(boundaries
+        .iter()
+        .zip(chosen)
+        .filter_map(|(boundary, chosen)| chosen.then_some(boundary))
+        .collect())
+}
+
+fn is_at_or_below(name: &str, above: &str) -> bool {
+    name.strip_prefix(above)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Every name a selector can be: those of boundaries and what stands before a dot in them.
+fn names(boundaries: &[Boundary]) -> BTreeSet<&str> {
+    boundaries
+        .iter()
+        .map(|boundary| boundary.id.as_str())
+        .flat_map(|name| {
+            let prefixes = name.match_indices('.').map(|(dot, _)| &name[..dot]);
+            prefixes.chain([name])
+        })
+        .collect()
+}
+
+/// At most three names that resemble `selector`, the nearest first.
+fn nearest(boundaries: &[Boundary], selector: &str) -> Vec<String> {
+    const ALIKE: f64 = 0.75;
+    // The resemblance is quadratic in the length; no name is this long.
+    let short: String = selector.chars().take(128).collect();
+    let mut scored: Vec<(f64, &str)> = names(boundaries)
+        .into_iter()
+        .map(|name| {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            let whole = strsim::jaro_winkler(&short, name);
+            (whole.max(strsim::jaro_winkler(&short, last)), name)
+        })
+        .filter(|(score, _)| *score >= ALIKE)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let nearest = scored.into_iter().take(3);
+    nearest.map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Profile,
+        config::tests::{parse, small},
+        model::gemma3n_audio::audio_encoder,
+    };
+
+    fn graph() -> Graph {
+        audio_encoder(&parse(&small()).unwrap(), Profile::Bf16, 1, 8).unwrap()
+    }
+
+    fn selected(selectors: &[&str]) -> Vec<String> {
+        let graph = graph();
+        let selected = select(&graph, selectors).unwrap();
+        selected.iter().map(|b| b.id.to_string()).collect()
+    }
+
+    #[test]
+    fn a_name_selects_itself_and_everything_below_it() {
+        assert_eq!(selected(&["mel_cast"]), ["mel_cast"]);
+        assert_eq!(selected(&["sscp_conv_1"]).len(), 10);
+        assert_eq!(selected(&["sscp_conv_1.norm"]).len(), 8);
+        assert_eq!(selected(&[]).len(), 22);
+        assert!(select(&graph(), &["sscp_conv"]).is_err());
+    }
+
+    #[test]
+    fn one_star_stays_between_dots_and_two_cross_them() {
+        assert_eq!(selected(&["sscp_conv_*"]), ["sscp_conv_0", "sscp_conv_1"]);
+        assert_eq!(
+            selected(&["sscp_conv_0.*"]),
+            ["sscp_conv_0.convolution", "sscp_conv_0.norm"]
+        );
+        assert_eq!(selected(&["sscp_conv_0.**"]).len(), 9);
+        assert_eq!(
+            selected(&["**.mean"]),
+            ["sscp_conv_0.norm.mean", "sscp_conv_1.norm.mean"]
+        );
+        assert_eq!(selected(&["**"]).len(), 22);
+    }
+
+    #[test]
+    fn selections_add_up_in_evaluation_order() {
+        assert_eq!(
+            selected(&["input_projection", "mel_*", "mel_cast"]),
+            ["mel_cast", "input_projection"]
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_with_suggestions() {
+        let message = |selector: &str| select(&graph(), &[selector]).unwrap_err().to_string();
+        assert_eq!(
+            message("input_projektion"),
+            "find a boundary named input_projektion; did you mean input_projection?"
+        );
+        assert!(message("sscp_conv_3").contains("did you mean sscp_conv_"));
+        assert!(message("cumulative_sums").contains("sscp_conv_0.norm.cumulative_sum"));
+        assert_eq!(message("~"), "find a boundary named ~");
+        assert!(select(&graph(), &[""]).is_err());
+    }
+}
