@@ -1,1 +1,10 @@
-//! oracle
+//! The sides whose values are compared, and what has to hold on a host before they are.
+
+pub mod captures;
+pub mod libm;
+pub mod mlx;
+pub mod recorded;
+
+pub use captures::{CaptureError, Captures, Notes};
+pub use mlx::{MlxError, MlxSide};
+pub use recorded::{Recorded, RecordedError};
