@@ -1,0 +1,17 @@
+//! The layout pass: other forms of the same arithmetic.
+//!
+//! It may change where values lie and which op reads them, and never a stated order or rounding:
+//! movement is folded away, and products with a weight take the packed form whose weight is
+//! prepared once on the host. The interpreter reads the program before this pass, which is how a
+//! fault in it would show.
+
+mod fold;
+mod pack;
+mod tidy;
+
+use crate::program::Program;
+
+/// The program in the form that is printed.
+pub fn lay_out(program: &Program) -> Program {
+    tidy::tidy(&pack::pack(&tidy::tidy(&fold::fold(program))))
+}
