@@ -137,20 +137,39 @@ impl Captures {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let (header, layout) = self.header(notes)?;
         let mut file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)?;
         let mut out = BufWriter::new(file.as_file_mut());
-        out.write_all(&(header.len() as u64).to_le_bytes())?;
-        out.write_all(header.as_bytes())?;
-        for at in layout {
-            out.write_all(self.entries[at].1.bytes())?;
-        }
+        self.write_into(&mut out, notes)?;
         out.flush()?;
         drop(out);
         file.persist(path)?;
         Ok(())
+    }
+
+    /// The file that [`Captures::save`] would write, in memory.
+    ///
+    /// # Errors
+    /// When a boundary has the name the format keeps for itself.
+    pub fn to_bytes(&self, notes: &Notes) -> std::io::Result<Vec<u8>> {
+        let values: usize = self
+            .entries
+            .iter()
+            .map(|(_, tensor)| tensor.bytes().len())
+            .sum();
+        let mut bytes = Vec::with_capacity(values + 4096);
+        self.write_into(&mut bytes, notes)?;
+        Ok(bytes)
+    }
+
+    fn write_into(&self, out: &mut impl Write, notes: &Notes) -> std::io::Result<()> {
+        let (header, layout) = self.header(notes)?;
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(header.as_bytes())?;
+        layout
+            .into_iter()
+            .try_for_each(|at| out.write_all(self.entries[at].1.bytes()))
     }
 
     /// The header and the order in which the values follow it.
@@ -191,7 +210,21 @@ impl Captures {
     /// # Errors
     /// When the file cannot be read, is malformed or holds a dtype that level one lacks.
     pub fn load(path: &Path) -> Result<(Captures, Notes), CaptureError> {
-        let file = CaptureFile::open(path)?;
+        Captures::of(CaptureFile::open(path)?)
+    }
+
+    /// Reads what [`Captures::to_bytes`] wrote, in place; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Captures::load`].
+    pub fn from_shared(
+        origin: &Path,
+        bytes: SharedBytes,
+    ) -> Result<(Captures, Notes), CaptureError> {
+        Captures::of(CaptureFile::parse(origin.to_owned(), bytes)?)
+    }
+
+    fn of(file: CaptureFile) -> Result<(Captures, Notes), CaptureError> {
         let mut captures = Captures::new();
         for name in &file.names {
             captures.insert(BoundaryId::new(name.clone()), file.tensor(name)?);
@@ -222,11 +255,15 @@ impl CaptureFile {
         // SAFETY: the mapping is private and read-only. A file that another program cuts short
         // while it is mapped ends this one; captures are written under another name and renamed.
         let mapped = File::open(&path).and_then(|file| unsafe { Mmap::map(&file) });
-        let bytes = match mapped {
-            Ok(bytes) => bytes,
-            Err(source) => return Err(CaptureError::Read { path, source }),
-        };
-        let (len, metadata) = match SafeTensors::read_metadata(&bytes) {
+        match mapped {
+            Ok(bytes) => CaptureFile::parse(path, Arc::new(bytes)),
+            Err(source) => Err(CaptureError::Read { path, source }),
+        }
+    }
+
+    fn parse(path: PathBuf, shared: SharedBytes) -> Result<CaptureFile, CaptureError> {
+        let bytes: &[u8] = (*shared).as_ref();
+        let (len, metadata) = match SafeTensors::read_metadata(bytes) {
             Ok(read) => read,
             Err(source) => return Err(CaptureError::Format { path, source }),
         };
@@ -254,7 +291,7 @@ impl CaptureFile {
         let notes = metadata.metadata().clone().unwrap_or_default();
         Ok(CaptureFile {
             path,
-            bytes: Arc::new(bytes),
+            bytes: shared,
             names,
             entries,
             notes: notes.into_iter().collect(),

@@ -61,7 +61,15 @@ mod host {
         pub fn log1pf(x: f32) -> f32;
         pub fn logf(x: f32) -> f32;
         pub fn powf(x: f32, y: f32) -> f32;
+        pub fn gnu_get_libc_version() -> *const std::ffi::c_char;
     }
+}
+
+/// The version of the host's C library, such as `2.36`.
+pub fn glibc_version() -> String {
+    // SAFETY: the function takes nothing and gives a string that lives as long as the process.
+    let version = unsafe { std::ffi::CStr::from_ptr(host::gnu_get_libc_version()) };
+    version.to_string_lossy().into_owned()
 }
 
 /// How many inputs each function is sampled at.

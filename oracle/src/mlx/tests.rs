@@ -279,6 +279,19 @@ fn views_are_those_that_level_one_infers() {
     seen.push(m);
     let n = b.reshape(v, [6, 4]).unwrap();
     seen.push(b.apply(Op::Matmul, &[m, n]).unwrap());
+    seen.push(b.binary(Op::Add, m, m).unwrap());
+    seen.push(b.reshape(t, [2, 2, 6]).unwrap());
+    seen.push(b.reshape(t, [8, 3]).unwrap());
+    // The last axis stays the innermost one in memory.
+    let r = b.transpose(v, &[1, 0, 2]).unwrap();
+    seen.push(b.apply(Op::Softmax { precise: false }, &[r]).unwrap());
+    seen.push(b.apply(Op::Softmax { precise: true }, &[r]).unwrap());
+    seen.push(b.cumsum(r, 2).unwrap());
+    seen.push(b.cumsum(r, 0).unwrap());
+    let c = b.binary(Op::GreaterEqual, r, r).unwrap();
+    seen.push(b.apply(Op::Select, &[c, r, r]).unwrap());
+    let w = b.binary_scalar(Op::Multiply, r, 2.0).unwrap();
+    seen.push(w);
     let graph = b.finish();
 
     let mut values: Vec<ffi::Value<'_>> = Vec::new();

@@ -113,14 +113,9 @@ impl Apply<'_> {
         self.require(axes.windows(2).all(|w| w[0] < w[1]), "axes must ascend")
     }
 
-    /// Elementwise results keep a view all operands share.
     fn elementwise_view(&self) -> View {
-        let first = &self.inputs[0].view;
-        if *first != View::Strided && self.inputs.iter().all(|i| i.view == *first) {
-            first.clone()
-        } else {
-            View::Contiguous
-        }
+        let views: Vec<&View> = self.inputs.iter().map(|i| &i.view).collect();
+        View::elementwise(&self.inputs[0].shape, &views)
     }
 }
 
@@ -260,8 +255,10 @@ pub fn infer(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
         Op::Softmax { .. } => {
             apply.require_float(0)?;
             apply.require(inputs[0].shape.rank() > 0, "it takes at least one axis")?;
-            of(inputs[0].shape.clone(), inputs[0].dtype, View::Contiguous)
+            let view = inputs[0].view.of_row_results();
+            of(inputs[0].shape.clone(), inputs[0].dtype, view)
         }
+
         Op::Matmul => matmul(&apply, 0, 1),
         Op::AddMM { .. } => {
             let product = matmul(&apply, 1, 2)?;
@@ -424,7 +421,7 @@ fn movement(apply: &Apply<'_>) -> Result<ValueInfo, GraphError> {
                 shape.checked_elements() == Some(x.shape.elements()),
                 &format!("{shape} has another number of elements"),
             )?;
-            of(shape.dims().to_vec(), View::Contiguous)
+            of(shape.dims().to_vec(), x.view.reshaped(&x.shape, shape))
         }
         Op::Flatten { start, end } => {
             apply.require(
@@ -434,7 +431,8 @@ fn movement(apply: &Apply<'_>) -> Result<ValueInfo, GraphError> {
             let mut out = dims[..*start].to_vec();
             out.push(dims[*start..=*end].iter().product());
             out.extend(&dims[end + 1..]);
-            of(out, View::Contiguous)
+            let view = x.view.reshaped(&x.shape, &out.as_slice().into());
+            of(out, view)
         }
         Op::Unflatten { axis, shape } => {
             apply.axis(*axis, rank)?;
@@ -445,7 +443,8 @@ fn movement(apply: &Apply<'_>) -> Result<ValueInfo, GraphError> {
             let mut out = dims[..*axis].to_vec();
             out.extend(shape.dims());
             out.extend(&dims[axis + 1..]);
-            of(out, contiguous_or_strided(&x.view))
+            let view = x.view.reshaped(&x.shape, &out.as_slice().into());
+            of(out, view)
         }
         Op::Slice {
             start,

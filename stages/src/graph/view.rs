@@ -1,5 +1,7 @@
 //! The memory order MLX would give a value, because some of its schedules depend on it.
 
+use crate::Shape;
+
 /// In which order a value's elements lie in the reference's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
@@ -7,7 +9,7 @@ pub enum View {
     Contiguous,
     /// Without gaps, the axes in this order from outermost to innermost stride.
     Permuted(Vec<usize>),
-    /// With gaps or repetitions: a slice or a broadcast.
+    /// With gaps or repetitions (a slice or a broadcast), or not known.
     Strided,
 }
 
@@ -31,6 +33,104 @@ impl View {
     }
 }
 
+impl View {
+    /// The view of elementwise results, whose operands have these views (MLX 0.32.2,
+    /// `set_unary_output_data`, `get_binary_op_type`, `get_ternary_op_type`).
+    ///
+    /// One operand passes its order on; of several, only one that MLX calls row- or
+    /// column-contiguous and all share. Strided operands are read element by element, but for a
+    /// repeated scalar, which lets the others pass their order on: only beside row-major ones is
+    /// the result the same.
+    pub fn elementwise(shape: &Shape, operands: &[&View]) -> View {
+        let Some((&first, others)) = operands.split_first() else {
+            return View::Contiguous;
+        };
+        if others.iter().all(|other| *other == first) {
+            let passed_on = match first {
+                View::Permuted(order) => {
+                    others.is_empty() || order.iter().rev().copied().eq(0..order.len())
+                }
+                View::Contiguous | View::Strided => true,
+            };
+            return if passed_on {
+                first.clone()
+            } else {
+                View::Contiguous
+            };
+        }
+        let any_strided = operands.contains(&&View::Strided);
+        let any_permuted = operands
+            .iter()
+            .any(|view| matches!(view, View::Permuted(_)));
+        // With axes of extent 1, orders of different names can be contiguous in the same way.
+        let ambiguous = any_strided || shape.dims().contains(&1);
+        if any_permuted && ambiguous {
+            View::Strided
+        } else {
+            View::Contiguous
+        }
+    }
+
+    /// The view after a reshape, which copies only where it has to (MLX 0.32.2,
+    /// `prepare_reshape`).
+    pub fn reshaped(&self, from: &Shape, to: &Shape) -> View {
+        let View::Permuted(order) = self else {
+            return self.clone();
+        };
+        // Runs of axes that follow one another in memory, as (extent, stride).
+        let strides = View::strides(from, order);
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (&extent, &stride) in from.dims().iter().zip(&strides) {
+            match runs.last_mut() {
+                _ if extent == 1 => {}
+                Some(run) if run.1 == extent * stride => *run = (run.0 * extent, stride),
+                _ => runs.push((extent, stride)),
+            }
+        }
+        let mut runs = runs.into_iter().peekable();
+        let mut placed = Vec::with_capacity(to.rank());
+        for (axis, &extent) in to.dims().iter().enumerate() {
+            match runs.peek_mut() {
+                _ if extent == 1 => {}
+                Some(run) if run.0.is_multiple_of(extent) => {
+                    run.0 /= extent;
+                    placed.push((run.0 * run.1, axis));
+                    runs.next_if(|run| run.0 == 1);
+                }
+                _ => return View::Contiguous,
+            }
+        }
+        if placed.is_sorted_by(|a, b| a.0 > b.0) {
+            return View::Contiguous;
+        }
+        if placed.len() < to.rank() {
+            return View::Strided;
+        }
+        placed.sort_by_key(|&(stride, _)| std::cmp::Reverse(stride));
+        View::Permuted(placed.into_iter().map(|(_, axis)| axis).collect())
+    }
+
+    /// Strides of axes that lie in this order without gaps.
+    fn strides(shape: &Shape, order: &[usize]) -> Vec<usize> {
+        let mut strides = vec![1; shape.rank()];
+        let mut next = 1;
+        for &axis in order.iter().rev() {
+            strides[axis] = next;
+            next *= shape[axis];
+        }
+        strides
+    }
+
+    /// The view of the results of a function of each row, which MLX writes in the operand's order
+    /// if elements of a row are neighbours in memory (MLX 0.32.2, `Softmax`, CPU).
+    pub fn of_row_results(&self) -> View {
+        match self {
+            View::Permuted(order) if order.last() != order.iter().max() => View::Contiguous,
+            view => view.clone(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::View;
@@ -40,5 +140,40 @@ mod tests {
         let once = View::Contiguous.transposed(&[1, 2, 0]);
         assert_eq!(once, View::Permuted(vec![2, 0, 1]));
         assert_eq!(once.transposed(&[2, 0, 1]), View::Contiguous);
+    }
+
+    #[test]
+    fn a_reshape_keeps_an_order_that_needs_no_copy() {
+        let view = View::Permuted(vec![1, 2, 0]);
+        let shape = [4, 2, 3].into();
+        assert_eq!(
+            view.reshaped(&shape, &[4, 6].into()),
+            View::Permuted(vec![1, 0])
+        );
+        assert_eq!(
+            view.reshaped(&shape, &[2, 2, 6].into()),
+            View::Permuted(vec![2, 0, 1])
+        );
+        assert_eq!(view.reshaped(&shape, &[8, 3].into()), View::Contiguous);
+        assert_eq!(view.reshaped(&shape, &[24].into()), View::Contiguous);
+        assert_eq!(
+            View::Contiguous.reshaped(&shape, &[24].into()),
+            View::Contiguous
+        );
+    }
+
+    #[test]
+    fn elementwise_results_keep_orders_only_where_mlx_does() {
+        let shape = [4, 2, 3].into();
+        let of = |views: &[&View]| View::elementwise(&shape, views);
+        let rotated = View::Permuted(vec![1, 2, 0]);
+        let reversed = View::Permuted(vec![2, 1, 0]);
+        assert_eq!(of(&[&rotated]), rotated);
+        assert_eq!(of(&[&rotated, &rotated]), View::Contiguous);
+        assert_eq!(of(&[&reversed, &reversed]), reversed);
+        assert_eq!(of(&[&reversed, &View::Contiguous]), View::Contiguous);
+        assert_eq!(of(&[&View::Strided, &View::Contiguous]), View::Contiguous);
+        assert_eq!(of(&[&View::Strided, &reversed]), View::Strided);
+        assert_eq!(of(&[&View::Strided]), View::Strided);
     }
 }
