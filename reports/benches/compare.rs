@@ -114,7 +114,7 @@ fn values(bf16_grid: bool) -> Vec<f32> {
 fn disturb(values: &mut [f32], every: u64, bf16_grid: bool) {
     values.par_iter_mut().enumerate().for_each(|(i, value)| {
         let r = scramble(i as u64 ^ 0x5555_0000_0000);
-        if r % every == 0 {
+        if r.is_multiple_of(every) {
             let steps = 1 << ((r >> 32) % 7);
             let step = if bf16_grid { steps << 16 } else { steps };
             *value = f32::from_bits(value.to_bits() ^ step);

@@ -1,4 +1,5 @@
 //! Measurements against hand-made cases and against the definitions themselves.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
 
 mod naive;
 

@@ -51,7 +51,7 @@ pub struct Measurement {
     pub candidate_on_grid: OnGrid,
     /// Distances in steps of the declared grid, or why there are none.
     pub ulp: Result<UlpStats, NoUlp>,
-    /// Distances in steps of binary32; `None` for integers and booleans.
+    /// Distances in steps of binary32; `None` for integers and booleans, and where no pair has one.
     pub ulp_f32: Option<UlpStats>,
     /// Up to [`WORST`](super::WORST) differing elements: NaN disagreements first, then those of
     /// infinities, then by |a − b| falling; ties in index order.
@@ -145,11 +145,14 @@ pub enum NoUlp {
     },
     /// The grid is one of integers or booleans.
     NotFloat(Grid),
+    /// Every pair is a NaN or an infinity against another value.
+    NoPair,
 }
 
 impl std::fmt::Display for NoUlp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
+            Self::NoPair => f.write_str("no pair of values has a distance"),
             Self::NotFloat(grid) => write!(f, "{grid} values have no ULP"),
             Self::OffGrid {
                 grid,
@@ -245,6 +248,9 @@ impl Partial {
                 reference,
                 candidate,
             });
+        }
+        if self.gap_pairs() == 0 {
+            return Err(NoUlp::NoPair);
         }
         Ok(totals.stats(grid, self.gap_pairs(), shift))
     }

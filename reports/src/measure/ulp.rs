@@ -181,7 +181,7 @@ impl UlpTotals {
         }
     }
 
-    /// The statistics over `pairs` pairs, of steps that are `2^shift` recorded steps long.
+    /// The statistics over `pairs` pairs, at least one, of steps that are `2^shift` recorded steps long.
     ///
     /// With all values on the BF16 grid every binary32 distance is a multiple of 2¹⁶, so that
     /// `shift` = 16 gives the BF16 distances exactly.

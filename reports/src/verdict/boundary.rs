@@ -7,7 +7,7 @@ use crate::measure::Measurement;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// Both sides produced the boundary and were compared.
-    Measured(Measurement),
+    Measured(Box<Measurement>),
     /// A side failed, was not repeatable, or could not be compared: why.
     Inconclusive(String),
 }
@@ -18,7 +18,7 @@ impl Outcome {
     /// Different bits are `diverged` whatever the reference holds; equal bits are `vacuous` where
     /// they prove nothing.
     #[must_use]
-    pub const fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
         match self {
             Self::Inconclusive(_) => Verdict::Inconclusive,
             Self::Measured(m) if !m.is_bit_exact() => Verdict::Diverged,
@@ -29,7 +29,7 @@ impl Outcome {
 
     /// The measurement, if there is one.
     #[must_use]
-    pub const fn measurement(&self) -> Option<&Measurement> {
+    pub fn measurement(&self) -> Option<&Measurement> {
         match self {
             Self::Measured(m) => Some(m),
             Self::Inconclusive(_) => None,
@@ -103,7 +103,8 @@ mod tests {
 
     fn outcome(a: &[f32], b: &[f32]) -> Outcome {
         let grid = Grid::Bf16;
-        Outcome::Measured(compare(Values::F32(a), Values::F32(b), &[a.len()], grid).unwrap())
+        let m = compare(Values::F32(a), Values::F32(b), &[a.len()], grid).unwrap();
+        Outcome::Measured(Box::new(m))
     }
 
     fn judged(local: &Outcome, inherited: &Outcome, parents: Verdict) -> Judgement {

@@ -57,7 +57,8 @@ pub struct Measured {
     /// Why `ulp` is null; null where it is not.
     #[serde(default)]
     pub ulp_reason: Option<String>,
-    /// Distances in steps of binary32; null for integers and booleans.
+    /// Distances in steps of binary32; null for integers and booleans,
+    /// and where no pair has a distance.
     #[serde(default)]
     pub ulp_f32: Option<UlpF32>,
     /// The worst elements: NaNs, then infinities, then by |a − b| falling.
@@ -71,7 +72,7 @@ impl Measured {
     pub fn new(outcome: &Outcome) -> Self {
         let verdict = outcome.verdict();
         match outcome {
-            Outcome::Measured(m) => Self::measured(verdict, m),
+            Outcome::Measured(m) => Self::with_verdict(verdict, m),
             Outcome::Inconclusive(why) => Self::inconclusive(why.clone()),
         }
     }
@@ -101,7 +102,7 @@ impl Measured {
 
     /// A measurement with a verdict reached from it.
     #[must_use]
-    pub fn measured(verdict: Verdict, m: &measure::Measurement) -> Self {
+    pub fn with_verdict(verdict: Verdict, m: &measure::Measurement) -> Self {
         Self {
             verdict,
             failure: None,
