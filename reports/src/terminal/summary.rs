@@ -1,0 +1,157 @@
+//! The sentences under the table.
+
+use super::number::count;
+use super::style::{Style, Tone, tone, word};
+use crate::Grid;
+use crate::measure::ulp::distance;
+use crate::verdict::Verdict;
+use crate::wire::{Boundary, Measured, NonInterference, Report, WorstElement};
+
+/// Renders the summary: how many boundaries came out how, then where to look first.
+pub(super) fn render(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    let counted = counts(report);
+    out.push_str(&style.paint(tone(report.verdict), &counted));
+    out.push_str("; ");
+    out.push_str(&interference(report.non_interference, style));
+    out.push('\n');
+    let first = &report.first_divergence;
+    let suspect = [&first.local, &first.inherited].map(|name| report.boundary(name.as_deref()?));
+    places(&mut out, "first divergence", suspect, style);
+    // A boundary that is merely vacuous must not hide the first that is wrong.
+    let wrong = [Place::Local, Place::Inherited].map(|place| {
+        report
+            .boundaries
+            .iter()
+            .find(|b| place.of(b).verdict == Verdict::Diverged)
+    });
+    let news = [0, 1].map(|i| wrong[i].filter(|b| suspect[i].is_none_or(|s| s.name != b.name)));
+    places(&mut out, "first diverged", news, style);
+    out
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Local,
+    Inherited,
+}
+
+impl Place {
+    const fn of(self, b: &Boundary) -> &Measured {
+        match self {
+            Self::Local => &b.local,
+            Self::Inherited => &b.inherited,
+        }
+    }
+}
+
+/// Describes the local and the inherited finding, once if they are the same boundary.
+fn places(out: &mut String, what: &str, found: [Option<&Boundary>; 2], style: Style) {
+    let [local, inherited] = found;
+    let same = local.zip(inherited).is_some_and(|(a, b)| a.name == b.name);
+    if let Some(b) = local {
+        let which = if same { "local and inherited" } else { "local" };
+        divergence(out, &format!("{what}, {which}"), b, Place::Local, style);
+    }
+    if let Some(b) = inherited.filter(|_| !same) {
+        divergence(
+            out,
+            &format!("{what}, inherited"),
+            b,
+            Place::Inherited,
+            style,
+        );
+    }
+}
+
+fn counts(report: &Report) -> String {
+    let total = report.boundaries.len() as u64;
+    let of = |verdict| {
+        report
+            .boundaries
+            .iter()
+            .filter(|b| b.verdict == verdict)
+            .count() as u64
+    };
+    let exact = count(of(Verdict::BitExact));
+    let noun = if total == 1 { "boundary" } else { "boundaries" };
+    let mut text = format!("{exact} of {} {noun} bit-exact", count(total));
+    for verdict in Verdict::ALL.into_iter().skip(1) {
+        let n = of(verdict);
+        if n > 0 {
+            text += &format!(", {} {}", count(n), word(verdict));
+        }
+    }
+    text
+}
+
+/// `production = tapped = chained`, as far as it was checked.
+fn interference(checked: NonInterference, style: Style) -> String {
+    let parts = [(checked.tapped, "tapped"), (checked.chained, "chained")];
+    if parts.iter().all(|(same, _)| same.is_none()) {
+        return "non-interference not checked".to_owned();
+    }
+    let mut text = "production".to_owned();
+    for (same, name) in parts
+        .into_iter()
+        .filter_map(|(same, name)| Some((same?, name)))
+    {
+        let (relation, tone) = if same {
+            ("=", Tone::Plain)
+        } else {
+            ("≠", Tone::Bad)
+        };
+        text += " ";
+        text += &style.paint(tone, relation);
+        text += " ";
+        text += name;
+    }
+    text
+}
+
+fn divergence(out: &mut String, heading: &str, b: &Boundary, place: Place, style: Style) {
+    let m = place.of(b);
+    let cause = b
+        .cause
+        .map_or(String::new(), |cause| format!(", cause: {}", cause.name()));
+    let verdict = word(m.verdict);
+    out.push_str(&style.paint(Tone::Strong, heading));
+    out.push_str(": ");
+    out.push_str(&b.name);
+    out.push_str(&format!(
+        " ({}{cause})\n",
+        style.paint(tone(m.verdict), verdict)
+    ));
+    if let Some(why) = m
+        .failure
+        .as_ref()
+        .or(m.ulp_reason.as_ref().filter(|_| b.grid.is_float()))
+    {
+        out.push_str(&format!("  {why}\n"));
+    }
+    if m.verdict == Verdict::Vacuous {
+        out.push_str("  the reference is constant or nowhere finite: equality proves nothing\n");
+    }
+    if let Some(worst) = m.worst.first() {
+        out.push_str(&format!("  worst element {}\n", element(worst, b.grid)));
+    }
+}
+
+fn element(e: &WorstElement, grid: Grid) -> String {
+    let WorstElement {
+        index,
+        reference,
+        candidate,
+        reference_bits,
+        candidate_bits,
+    } = e;
+    let steps = |grid| Some((distance(reference_bits.0, candidate_bits.0, grid)?, grid));
+    let apart = match steps(grid).or_else(|| steps(Grid::F32).filter(|_| grid.is_float())) {
+        Some((steps, grid)) => format!(", {} {grid} ULP apart", count(steps.into())),
+        None => String::new(),
+    };
+    format!(
+        "{index:?}: reference {reference} ({reference_bits}), \
+         candidate {candidate} ({candidate_bits}){apart}"
+    )
+}
