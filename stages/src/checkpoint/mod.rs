@@ -171,14 +171,6 @@ fn digest(chosen: &BTreeMap<&str, &Stored>) -> String {
     hex(&sum.finalize())
 }
 
-struct Bytes(Tensor);
-
-impl AsRef<[u8]> for Bytes {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
-    }
-}
-
 fn in_memory(name: &str, tensor: Tensor) -> Found {
     let dtype = match tensor.dtype() {
         DType::Bool => Dtype::BOOL,
@@ -189,7 +181,7 @@ fn in_memory(name: &str, tensor: Tensor) -> Found {
         DType::F32 => Dtype::F32,
     };
     let (shape, range) = (tensor.shape().clone(), 0..tensor.bytes().len());
-    let owner: SharedBytes = Arc::new(Bytes(tensor));
+    let owner: SharedBytes = Arc::new(tensor);
     Found {
         origin: Origin::guess(None, name),
         name: canonical(name).to_owned(),

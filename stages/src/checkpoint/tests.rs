@@ -1,6 +1,7 @@
 use std::{fs, path::Path};
 
 use half::bf16;
+use proptest::prelude::*;
 use safetensors::tensor::TensorView;
 use tempfile::TempDir;
 
@@ -302,4 +303,23 @@ fn a_folder_without_weights_and_a_torn_file_are_errors() {
     fs::create_dir(&file).unwrap();
     let error = Checkpoint::open(dir.path()).unwrap_err();
     assert!(matches!(error, CheckpointError::Read { .. }), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Opens or is an error; what opens can be hashed.
+    #[test]
+    fn no_damage_to_a_file_panics(damage in prop::collection::vec((0usize..5000, any::<u8>()), 1..4)) {
+        let dir = saved(&transformers());
+        let file = dir.path().join("model.safetensors");
+        let mut bytes = fs::read(&file).unwrap();
+        for (at, byte) in damage {
+            bytes[at] = byte;
+        }
+        fs::write(&file, bytes).unwrap();
+        if let Ok(checkpoint) = Checkpoint::open(dir.path()) {
+            checkpoint.audio_tensors_sha256();
+        }
+    }
 }

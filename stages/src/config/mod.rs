@@ -5,9 +5,9 @@
 //! before anything is computed from it, so that no extent derived from a configuration overflows.
 //!
 //! One trap: mlx-vlm 0.7.10 ignores the checkpoint's `sscp_conv_group_norm_eps` and reads
-//! `sscp_conv_eps`, which no published checkpoint has, with the default 1e-3. Published
-//! checkpoints say 1e-3, so both agree. Here `sscp_conv_group_norm_eps` counts, `sscp_conv_eps`
-//! stands in for it where it is absent, and two that differ are an error.
+//! `sscp_conv_eps`, which transformers' configuration does not have, with the default 1e-3. The
+//! published models say 1e-3, so both agree. Here `sscp_conv_group_norm_eps` counts,
+//! `sscp_conv_eps` stands in for it where it is absent, and two that differ are an error.
 
 mod error;
 mod keys;
