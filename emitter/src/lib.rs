@@ -7,6 +7,7 @@
 pub mod contract;
 pub mod cut;
 pub mod kernel;
+pub mod lower;
 pub mod program;
 
 pub use contract::Contract;

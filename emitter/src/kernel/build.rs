@@ -82,6 +82,19 @@ impl KernelBuilder {
         self.push(Inst::ConstI64(value), Scalar::I64)
     }
 
+    /// A Boolean constant.
+    pub fn bool(&mut self, value: bool) -> Reg {
+        let (zero, this) = (self.i32(0), self.i32(value.into()));
+        self.compare(Predicate::Ne, this, zero)
+    }
+
+    /// Whether a Boolean is false.
+    pub fn not(&mut self, a: Reg) -> Reg {
+        let (zero, one) = (self.i32(0), self.i32(1));
+        let inverse = self.select(a, zero, one);
+        self.compare(Predicate::Ne, inverse, zero)
+    }
+
     fn unary(&mut self, op: Unary, a: Reg) -> Reg {
         let scalar = self.type_of(a);
         self.push(Inst::Unary(op, a), scalar)

@@ -3,7 +3,7 @@
 use super::{IntBinary as I, KernelBuilder, Predicate as P, Reg};
 
 /// ln 2 in two parts (fdlibm, `s_log1pf.c`).
-const LN2_HIGH: f32 = 6.931_381_2e-1;
+const LN2_HIGH: f32 = 6.931_381e-1;
 const LN2_LOW: f32 = 9.058_001e-6;
 /// Coefficients Lp7 … Lp1 (fdlibm, `s_log1pf.c`).
 const LP: [f32; 7] = [
@@ -13,7 +13,7 @@ const LP: [f32; 7] = [
     2.222_219_8e-1,
     2.857_143e-1,
     4.0e-1,
-    6.666_666_9e-1,
+    6.666_667e-1,
 ];
 
 /// `log(1 + x)` for x ≥ 0, +∞ and NaN: fdlibm's `log1pf`, every product rounded on its own, which

@@ -44,17 +44,11 @@ pub fn pow_known(k: &mut KernelBuilder, x: Reg, exponent: f32) -> Reg {
     let whole = exponent.trunc() == exponent;
     let odd = whole && (exponent % 2.0).abs() == 1.0;
     let parity = Parity {
-        whole: truth(k, whole),
-        odd: truth(k, odd),
+        whole: k.bool(whole),
+        odd: k.bool(odd),
     };
-    let y_negative = truth(k, exponent < 0.0);
+    let y_negative = k.bool(exponent < 0.0);
     for_finite_exponent(k, x, y, &parity, y_negative)
-}
-
-/// A Boolean constant.
-fn truth(k: &mut KernelBuilder, value: bool) -> Reg {
-    let (zero, this) = (k.i32(0), k.i32(value.into()));
-    k.compare(P::Ne, this, zero)
 }
 
 /// Whether a finite exponent is an integer, and an odd one.
@@ -150,10 +144,23 @@ fn special_exponent(k: &mut KernelBuilder, x: Reg, y: Reg, y_negative: Reg, resu
     let either_nan = k.compare(P::Uno, x, y);
     let result = k.select(either_nan, sum, result);
     let x_one = k.compare(P::Eq, x, one);
-    let result = k.select(x_one, one, result);
+    let unless = signalling(k, y_magnitude);
+    let unit = k.select(unless, sum, one);
+    let result = k.select(x_one, unit, result);
     let y_bits = k.bitcast(y_magnitude);
     let y_zero = k.compare(P::Eq, y_bits, zero_i);
-    k.select(y_zero, one, result)
+    let unless = signalling(k, magnitude);
+    let unit = k.select(unless, sum, one);
+    k.select(y_zero, unit, result)
+}
+
+/// Whether a magnitude is a signalling NaN, the one operand whose zeroth power is not 1.
+fn signalling(k: &mut KernelBuilder, magnitude: Reg) -> Reg {
+    let bits = k.bitcast(magnitude);
+    let (infinity, quiet) = (k.i32(0x7F80_0000), k.i32(0x7FC0_0000));
+    let nan = k.compare(P::Gt, bits, infinity);
+    let low = k.compare(P::Lt, bits, quiet);
+    k.int(I::And, nan, low)
 }
 
 /// `|x|ʸ` for a positive finite |x| and a finite y.

@@ -3,7 +3,7 @@
 use super::{IntBinary as I, KernelBuilder, Predicate as P, Reg};
 
 /// ln 2 in two parts, and 1 / ln 2 (fdlibm, `s_expm1f.c`).
-const LN2_HIGH: f32 = 6.931_381_2e-1;
+const LN2_HIGH: f32 = 6.931_381e-1;
 const LN2_LOW: f32 = 9.058_001e-6;
 const LN2_INVERSE: f32 = std::f32::consts::LOG2_E;
 /// Coefficients of the rational approximation, highest power first (fdlibm, `s_expm1f.c`).

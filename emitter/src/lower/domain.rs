@@ -1,0 +1,163 @@
+//! On which values each lowering under `mlx-cpu` gives the reference's bits.
+
+use stages::{
+    DType,
+    graph::{Op, ReduceKind},
+};
+
+use super::{convolution, elementwise};
+
+/// The operand values on which a lowering is exact. NaNs count as equal whatever their payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Whether it is every value that operands of the dtype can have.
+    pub total: bool,
+    /// What the values are, and what is left out.
+    pub description: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+}
+
+const fn total(source: &'static str) -> Domain {
+    Domain {
+        total: true,
+        description: "all values",
+        source,
+    }
+}
+
+const fn partial(description: &'static str, source: &'static str) -> Domain {
+    Domain {
+        total: false,
+        description,
+        source,
+    }
+}
+
+/// The domain of a primitive on operands of a dtype (of `AsType` and `Select`, the dtype of what
+/// is converted or selected), or `None` where there is no lowering. What a lowering can only
+/// refuse with a [`LowerError`](super::LowerError), because it depends on shapes and views, is
+/// not part of it.
+pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
+    let float = matches!(dtype, DType::F32 | DType::BF16);
+    let carried = float || matches!(dtype, DType::I32 | DType::Bool);
+    let found = match op {
+        Op::Input { .. } | Op::Weight { .. } => total("no arithmetic"),
+        Op::Constant { .. } => total("MLX 0.32.2, Python scalars: rounded to F32, then the dtype"),
+        Op::Arange { .. } if dtype == DType::Bool => return None,
+        Op::Arange { .. } => total("MLX 0.32.2, arange.h, CPU"),
+        Op::Add | Op::Subtract | Op::Multiply | Op::Divide => {
+            total("MLX 0.32.2, binary_ops.h, CPU; IEEE-754, one rounding")
+        }
+        Op::Maximum | Op::Minimum | Op::GreaterEqual | Op::LogicalAnd => {
+            total("MLX 0.32.2, binary_ops.h, CPU")
+        }
+        Op::Select => total("MLX 0.32.2, ternary.h, CPU"),
+        Op::Power => total(
+            "MLX 0.32.2, binary_ops.h, CPU: the host's powf, glibc 2.28 and later, restated from \
+             ARM optimized-routines",
+        ),
+        Op::LogAddExp => total(
+            "MLX 0.32.2, binary_ops.h, CPU: its own exp, and the host's log1pf on [0, 1], glibc \
+             up to 2.40, restated from fdlibm",
+        ),
+        Op::LogicalNot | Op::Negative | Op::Square | Op::Sqrt { .. } => {
+            total("MLX 0.32.2, unary_ops.h, CPU")
+        }
+        Op::Sigmoid | Op::Exp => total("MLX 0.32.2, simd/math.h, CPU: its own exp"),
+        Op::Tanh => total(
+            "MLX 0.32.2, unary_ops.h, CPU: the host's tanhf, glibc up to 2.40, restated from \
+             fdlibm",
+        ),
+        Op::Log => total(
+            "MLX 0.32.2, unary_ops.h, CPU: the host's logf, glibc 2.27 and later, restated from \
+             ARM optimized-routines",
+        ),
+        Op::Sin | Op::Cos => total(
+            "MLX 0.32.2, simd/math.h, CPU: its own polynomials up to 2²³, beyond the host's sinf \
+             and cosf, glibc 2.28 and later, restated from ARM optimized-routines",
+        ),
+        Op::AsType { dtype: to } => {
+            if matches!(to, DType::F16 | DType::U32) {
+                return None;
+            }
+            total("MLX 0.32.2, copy.cpp, CPU; conversions out of range as x86-64 makes them")
+        }
+        Op::Reduce {
+            kind: ReduceKind::Sum,
+            ..
+        } => total("MLX 0.32.2, reduce.cpp, CPU"),
+        Op::Reduce { .. } => partial(
+            "all values, but for the sign of a zero that is the result of zeros of both signs",
+            "MLX 0.32.2, reduce.cpp, CPU",
+        ),
+        Op::Scan { .. } => total("MLX 0.32.2, scan.cpp, CPU"),
+        Op::Softmax { .. } => total("MLX 0.32.2, softmax.cpp, CPU"),
+        Op::Matmul => total("MLX 0.32.2, matmul.cpp, CPU, over Netlib BLAS 3.10"),
+        Op::AddMM { .. } => partial(
+            "all values, but for the sign of a zero that begins as c = −0 in F32 with b not \
+             transposed",
+            "MLX 0.32.2, matmul.cpp, CPU, over Netlib BLAS 3.10",
+        ),
+        Op::Convolution {
+            groups,
+            kernel_dilation,
+            ..
+        } => {
+            let source = "MLX 0.32.2, conv.cpp, CPU, over Netlib BLAS 3.10";
+            let dilated = kernel_dilation.iter().any(|&n| n != 1);
+            if dilated || (*groups > 1 && kernel_dilation.len() > 1) {
+                partial("finite weights, where there is padding", source)
+            } else {
+                total(source)
+            }
+        }
+        Op::GatherAxis { .. } => partial(
+            "indices from 0 to one below the axis's extent",
+            "MLX 0.32.2, indexing.cpp, CPU",
+        ),
+        Op::Full { .. }
+        | Op::Broadcast { .. }
+        | Op::ExpandDims { .. }
+        | Op::Squeeze { .. }
+        | Op::Transpose { .. }
+        | Op::Reshape { .. }
+        | Op::Flatten { .. }
+        | Op::Unflatten { .. }
+        | Op::Slice { .. }
+        | Op::Pad { .. }
+        | Op::Concatenate { .. }
+        | Op::Split { .. } => total("a copy of bits"),
+    };
+    let takes = match op {
+        Op::Add
+        | Op::Subtract
+        | Op::Multiply
+        | Op::Divide
+        | Op::Maximum
+        | Op::Minimum
+        | Op::Power
+        | Op::LogAddExp
+        | Op::GreaterEqual
+        | Op::LogicalAnd
+        | Op::Select => elementwise::takes(op, dtype),
+        Op::LogicalNot => dtype == DType::Bool,
+        Op::Convolution { .. } => convolution::takes(dtype),
+        Op::Negative
+        | Op::Square
+        | Op::Sqrt { .. }
+        | Op::Sigmoid
+        | Op::Tanh
+        | Op::Exp
+        | Op::Log
+        | Op::Sin
+        | Op::Cos
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Softmax { .. }
+        | Op::Matmul
+        | Op::AddMM { .. } => float,
+        _ => carried,
+    };
+    takes.then_some(found)
+}
