@@ -1,0 +1,142 @@
+//! Compiles module text to code for a device.
+
+use crate::{
+    ffi::{Invocation, Library, Session},
+    locate::Native,
+    target::Target,
+};
+use std::path::PathBuf;
+
+/// How a module is compiled. What is not here is fixed: no flag may change what is computed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CompileOptions {
+    /// What the code may use of the processor.
+    pub target: Target,
+    /// Packs the operands of large products into tiles; two to four times as fast, for products
+    /// whose operands are F32. The order of their sums stays the same.
+    pub data_tiling: bool,
+}
+
+impl CompileOptions {
+    /// The usual options for a target.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            data_tiling: true,
+        }
+    }
+
+    /// The flags, as `iree-compile` takes them.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        let target = self.target.resolve();
+        vec![
+            "--iree-hal-target-device=local".to_owned(),
+            "--iree-hal-local-target-device-backends=llvm-cpu".to_owned(),
+            format!("--iree-llvmcpu-target-cpu={}", target.cpu()),
+            format!("--iree-llvmcpu-target-cpu-features={}", target.features()),
+            // The default of the default level; said because O2 and O3 have another.
+            "--iree-llvmcpu-reassociate-fp-reductions=false".to_owned(),
+            // The default turns every F64 kernel into an F32 one.
+            "--iree-input-demote-f64-to-f32=false".to_owned(),
+            // Hand-written kernels choose their own arithmetic (bf16 dot products).
+            "--iree-llvmcpu-enable-ukernels=none".to_owned(),
+            format!("--iree-opt-data-tiling={}", self.data_tiling),
+        ]
+    }
+}
+
+/// Why a module was not compiled; completes "failed to …".
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CompileError {
+    /// The compiler library cannot be used.
+    #[error("load the IREE compiler from {}: {reason}", .path.display())]
+    Load {
+        /// The library.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The compiler refuses the flags.
+    #[error("set the compiler's flags: {reason}")]
+    Flags {
+        /// Why.
+        reason: String,
+    },
+    /// The text is no well-formed module.
+    #[error("parse the module:\n{diagnostics}")]
+    Parse {
+        /// What the compiler says, with lines and columns of the text.
+        diagnostics: String,
+    },
+    /// The module is well formed but cannot be compiled.
+    #[error("compile the module:\n{diagnostics}")]
+    Compile {
+        /// What the compiler says, with lines and columns of the text.
+        diagnostics: String,
+    },
+}
+
+/// The IREE compiler. Its library is large and opened by the first compilation only.
+#[derive(Debug, Clone)]
+pub struct Compiler {
+    library: PathBuf,
+    revision: String,
+}
+
+impl Compiler {
+    /// The compiler that is installed.
+    #[must_use]
+    pub fn new(native: &Native) -> Self {
+        let iree = &native.iree;
+        Self {
+            library: iree.path.clone(),
+            revision: format!("{} {}", iree.revision, iree.sha256),
+        }
+    }
+
+    /// What identifies this build of the compiler: its revision and its digest.
+    #[must_use]
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// Compiles module text. Any number of threads may do so at once.
+    pub fn compile(&self, text: &str, options: &CompileOptions) -> Result<Vec<u8>, CompileError> {
+        let library = Library::load(&self.library).map_err(|reason| CompileError::Load {
+            path: self.library.clone(),
+            reason,
+        })?;
+        let session = Session::new(library, &options.flags())
+            .map_err(|reason| CompileError::Flags { reason })?;
+        let mut invocation = Invocation::new(&session);
+        let said = |invocation: &Invocation<'_>, otherwise: String| {
+            let diagnostics = invocation.diagnostics();
+            if diagnostics.is_empty() {
+                otherwise
+            } else {
+                diagnostics
+            }
+        };
+        match invocation.parse(c"module.mlir", text) {
+            Ok(true) => {}
+            Ok(false) => {
+                let diagnostics = said(&invocation, "no reason given".to_owned());
+                return Err(CompileError::Parse { diagnostics });
+            }
+            Err(reason) => {
+                return Err(CompileError::Parse {
+                    diagnostics: reason,
+                });
+            }
+        }
+        if !invocation.compile() {
+            let diagnostics = said(&invocation, "no reason given".to_owned());
+            return Err(CompileError::Compile { diagnostics });
+        }
+        invocation.output().map_err(|reason| CompileError::Compile {
+            diagnostics: said(&invocation, reason),
+        })
+    }
+}
