@@ -13,7 +13,7 @@ use reports::measure::{Measurement, Values, compare, count_differing};
 
 const ELEMENTS: usize = 64 << 20;
 const RUN: usize = 1 << 18;
-const REPEATS: usize = 15;
+const ROUNDS: u32 = 20;
 
 fn main() {
     let threads = std::env::args()
@@ -27,76 +27,112 @@ fn main() {
     }
 }
 
-fn table(threads: usize) {
-    println!("{ELEMENTS} elements, {threads} threads, fastest of {REPEATS}\n");
-    println!("| case | ms | ratio to the read |");
-    println!("|---|---:|---:|");
-    let a = values(false);
-    let mut b = a.clone();
-    let read = fastest(|| black_box(read(&a) ^ read(&b)));
-    row("one plain read of both arrays", read, read);
-    let full = |name: &str, a: &[f32], b: &[f32], grid| {
-        let time = fastest(|| black_box(measure(a, b, grid).differing));
-        row(name, time, read);
-    };
-    full("F32, equal", &a, &b, Grid::F32);
-    let time = fastest(|| black_box(count_differing(Values::F32(&a), Values::F32(&b)).ok()));
-    row("F32, equal, count_differing alone", time, read);
-    disturb(&mut b, 1000, false);
-    full("F32, 1 in 1000 differ", &a, &b, Grid::F32);
-    b.copy_from_slice(&a);
-    disturb(&mut b, 1, false);
-    full("F32, all differ", &a, &b, Grid::F32);
-    full(
-        "F32 values off a declared F16 grid, all differ",
-        &a,
-        &b,
-        Grid::F16,
-    );
-    let a = values(true);
-    b.copy_from_slice(&a);
-    disturb(&mut b, 1000, true);
-    full("BF16 grid in F32, 1 in 1000 differ", &a, &b, Grid::Bf16);
-    b.copy_from_slice(&a);
-    disturb(&mut b, 1, true);
-    full("BF16 grid in F32, all differ", &a, &b, Grid::Bf16);
-    let narrow = |wide: &[f32]| -> Vec<bf16> { wide.iter().map(|&v| bf16::from_f32(v)).collect() };
-    let (na, nb) = (narrow(&a), narrow(&b));
-    let shape = [ELEMENTS];
-    let mixed = |a: Values<'_>, b: Values<'_>| {
-        fastest(|| black_box(compare(a, b, &shape, Grid::Bf16).map(|m| m.differing).ok()))
-    };
-    row(
-        "BF16 against F32, all differ",
-        mixed(Values::Bf16(&na), Values::F32(&b)),
-        read,
-    );
-    row(
-        "BF16 against BF16, all differ",
-        mixed(Values::Bf16(&na), Values::Bf16(&nb)),
-        read,
-    );
-}
+/// A case: its name and what is timed.
+type Case<'a> = (&'static str, Box<dyn Fn() -> u64 + 'a>);
 
-fn measure(a: &[f32], b: &[f32], grid: Grid) -> Measurement {
-    match compare(Values::F32(a), Values::F32(b), &[a.len()], grid) {
-        Ok(measurement) => measurement,
-        Err(error) => unreachable!("the sides fit: {error}"),
+fn table(threads: usize) {
+    let (plain, coarse) = (values(false), values(true));
+    let disturbed = |of: &[f32], every, bf16_grid| {
+        let mut values = of.to_vec();
+        disturb(&mut values, every, bf16_grid);
+        values
+    };
+    let (plain_few, plain_all) = (disturbed(&plain, 1000, false), disturbed(&plain, 1, false));
+    let (coarse_few, coarse_all) = (disturbed(&coarse, 1000, true), disturbed(&coarse, 1, true));
+    let narrow = |wide: &[f32]| -> Vec<bf16> { wide.iter().map(|&v| bf16::from_f32(v)).collect() };
+    let (narrow, narrow_all) = (narrow(&coarse), narrow(&coarse_all));
+    let same = plain.clone();
+    let (f32s, bf16s) = (Values::F32, Values::Bf16);
+
+    let full =
+        |name, a, b, grid| -> Case<'_> { (name, Box::new(move || measure(a, b, grid).differing)) };
+    let count = || count_differing(Values::F32(&plain), Values::F32(&same)).unwrap_or(u64::MAX);
+    let cases: Vec<Case<'_>> = vec![
+        (
+            "one plain read of both arrays",
+            Box::new(|| u64::from(read(&plain) ^ read(&plain_all))),
+        ),
+        full("F32, equal", f32s(&plain), f32s(&same), Grid::F32),
+        ("F32, equal, count_differing alone", Box::new(count)),
+        full(
+            "F32, 1 in 1000 differ",
+            f32s(&plain),
+            f32s(&plain_few),
+            Grid::F32,
+        ),
+        full("F32, all differ", f32s(&plain), f32s(&plain_all), Grid::F32),
+        full(
+            "F32 off a declared F16 grid, all differ",
+            f32s(&plain),
+            f32s(&plain_all),
+            Grid::F16,
+        ),
+        full(
+            "BF16 grid in F32, 1 in 1000 differ",
+            f32s(&coarse),
+            f32s(&coarse_few),
+            Grid::Bf16,
+        ),
+        full(
+            "BF16 grid in F32, all differ",
+            f32s(&coarse),
+            f32s(&coarse_all),
+            Grid::Bf16,
+        ),
+        full(
+            "BF16 against F32, all differ",
+            bf16s(&narrow),
+            f32s(&coarse_all),
+            Grid::Bf16,
+        ),
+        full(
+            "BF16 against BF16, all differ",
+            bf16s(&narrow),
+            bf16s(&narrow_all),
+            Grid::Bf16,
+        ),
+    ];
+
+    // Round after round, so that what else the machine does falls on all cases alike.
+    let mut fastest = vec![Duration::MAX; cases.len()];
+    let mut cpu = vec![Duration::ZERO; cases.len()];
+    for _ in 0..ROUNDS {
+        for (i, (_, work)) in cases.iter().enumerate() {
+            let (start, before) = (Instant::now(), cpu_time());
+            black_box(work());
+            fastest[i] = fastest[i].min(start.elapsed());
+            cpu[i] += cpu_time().saturating_sub(before) / ROUNDS;
+        }
+    }
+    println!("{ELEMENTS} elements, {threads} threads, {ROUNDS} rounds\n");
+    println!("| case | fastest, ms | ratio to the read | mean CPU, ms | ratio to the read |");
+    println!("|---|---:|---:|---:|---:|");
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    for (i, (name, _)) in cases.iter().enumerate() {
+        let (wall, cpu_ms) = (ms(fastest[i]), ms(cpu[i]));
+        let (wall_ratio, cpu_ratio) = (wall / ms(fastest[0]), cpu_ms / ms(cpu[0]));
+        println!("| {name} | {wall:.1} | {wall_ratio:.2} | {cpu_ms:.1} | {cpu_ratio:.2} |");
     }
 }
 
-fn row(name: &str, time: Duration, read: Duration) {
-    let ratio = time.as_secs_f64() / read.as_secs_f64();
-    println!("| {name} | {:.1} | {ratio:.2} |", time.as_secs_f64() * 1e3);
+/// Time all threads of this process have run on a processor, which other load does not stretch
+/// as it stretches the clock. Zero where the system does not tell.
+fn cpu_time() -> Duration {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return Duration::ZERO;
+    };
+    let nanoseconds = tasks.filter_map(|task| {
+        let stat = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }
 
-fn fastest<T>(mut work: impl FnMut() -> T) -> Duration {
-    let time = |_| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    };
-    (0..REPEATS).map(time).min().unwrap_or_default()
+fn measure(a: Values<'_>, b: Values<'_>, grid: Grid) -> Measurement {
+    match compare(a, b, &[ELEMENTS], grid) {
+        Ok(measurement) => measurement,
+        Err(error) => unreachable!("the sides fit: {error}"),
+    }
 }
 
 /// Activations-like values: both signs, ten binades.

@@ -278,10 +278,20 @@ fn dense(
     let mut abs = [0.0_f64; GROUP];
     let mut lanes = *squares;
     let mut largest = [0.0_f64; LANES];
+    let mut excess = [0.0_f64; LANES];
+    // The slack covers the rounding of the product that stands in for a quotient.
+    let bound = p.max_rel * (1.0 - 1.0 / (1_u64 << 40) as f64);
     for at in (0..GROUP).step_by(LANES) {
         for lane in 0..LANES {
             let i = at + lane;
-            let d = (f64::from(a[i]) - f64::from(b[i])).abs();
+            let reference = f64::from(a[i]);
+            let d = (reference - f64::from(b[i])).abs();
+            let over = d - bound * reference.abs();
+            excess[lane] = if over > excess[lane] {
+                over
+            } else {
+                excess[lane]
+            };
             lanes[lane] += d * d;
             largest[lane] = if d > largest[lane] { d } else { largest[lane] };
             abs[i] = d;
@@ -289,7 +299,9 @@ fn dense(
     }
     *squares = lanes;
     let largest = largest.into_iter().fold(0.0, f64::max);
-    relative(a, &abs, &mut p.max_rel);
+    if excess.into_iter().fold(0.0, f64::max) > 0.0 {
+        relative(a, &abs, &mut p.max_rel);
+    }
     histogram(a, b, ordered_f32, &mut p.gaps, &mut run.tables);
     if subject.f16 {
         histogram(a, b, ordered_f16, &mut p.gaps_f16, &mut run.tables_f16);
@@ -299,22 +311,10 @@ fn dense(
     }
 }
 
-/// Raises `max_rel` to the largest |a − b| / |a|. Divides only if some quotient may exceed it:
-/// the slack of 2⁻⁴⁰ covers the rounding of the product that stands in for the quotient.
+/// Raises `max_rel` to the largest |a − b| / |a|. Called only where some quotient may exceed it:
+/// divisions are slow.
 #[inline(always)]
 fn relative(a: &[f32; GROUP], abs: &[f64; GROUP], max_rel: &mut f64) {
-    let bound = *max_rel * (1.0 - 1.0 / (1_u64 << 40) as f64);
-    let mut exceeds = [0_u64; LANES];
-    for at in (0..GROUP).step_by(LANES) {
-        for lane in 0..LANES {
-            let reference = f64::from(a[at + lane]).abs();
-            let over = u64::from(abs[at + lane] > bound * reference);
-            exceeds[lane] |= if reference == 0.0 { 0 } else { over };
-        }
-    }
-    if exceeds == [0; LANES] {
-        return;
-    }
     let mut largest = [0.0_f64; LANES];
     for at in (0..GROUP).step_by(LANES) {
         for lane in 0..LANES {
