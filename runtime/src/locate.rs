@@ -68,7 +68,9 @@ pub enum LocateError {
         source: serde_json::Error,
     },
     /// A library that the manifest names is not there, or its size is another one.
-    #[error("{} is missing or was changed: run scripts/setup again", .path.display())]
+    #[error(
+        "{} is missing or was changed: delete it and run scripts/setup", .path.display()
+    )]
     Library {
         /// The library.
         path: PathBuf,
