@@ -1,6 +1,6 @@
 //! `Convolution`: products of gathered patches with the weights.
 
-use stages::{DType, graph::Op as Primitive};
+use stages::graph::Op as Primitive;
 
 use super::{LowerError, call::Call, contraction};
 use crate::{
@@ -164,9 +164,4 @@ fn grouped(
     let rhs = call.reshape(rhs, [groups, filters / groups, inner]);
     let product = contraction::dot_of(call, lhs, rhs)?;
     Ok(call.transpose(product, vec![1, 0, 2]))
-}
-
-/// Used by the domains: dtypes convolutions take.
-pub(super) fn takes(dtype: DType) -> bool {
-    matches!(dtype, DType::F32 | DType::BF16)
 }

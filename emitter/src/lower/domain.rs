@@ -5,8 +5,6 @@ use stages::{
     graph::{Op, ReduceKind},
 };
 
-use super::{convolution, elementwise};
-
 /// The operand values on which a lowering is exact. NaNs count as equal whatever their payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
@@ -39,12 +37,12 @@ const fn partial(description: &'static str, source: &'static str) -> Domain {
 /// refuse with a [`LowerError`](super::LowerError), because it depends on shapes and views, is
 /// not part of it.
 pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
-    let float = matches!(dtype, DType::F32 | DType::BF16);
-    let carried = float || matches!(dtype, DType::I32 | DType::Bool);
-    let found = match op {
+    if !takes(op, dtype) {
+        return None;
+    }
+    Some(match op {
         Op::Input { .. } | Op::Weight { .. } => total("no arithmetic"),
         Op::Constant { .. } => total("MLX 0.32.2, Python scalars: rounded to F32, then the dtype"),
-        Op::Arange { .. } if dtype == DType::Bool => return None,
         Op::Arange { .. } => total("MLX 0.32.2, arange.h, CPU"),
         Op::Add | Op::Subtract | Op::Multiply | Op::Divide => {
             total("MLX 0.32.2, binary_ops.h, CPU; IEEE-754, one rounding")
@@ -88,7 +86,8 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
             ..
         } => total("MLX 0.32.2, reduce.cpp, CPU"),
         Op::Reduce { .. } => partial(
-            "all values, but for the sign of a zero that is the result of zeros of both signs",
+            "all values; where the reduced elements are not one run of row-major memory, but for \
+             the sign of a zero that is the result of zeros of both signs",
             "MLX 0.32.2, reduce.cpp, CPU",
         ),
         Op::Scan { .. } => total("MLX 0.32.2, scan.cpp, CPU"),
@@ -128,22 +127,24 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
         | Op::Pad { .. }
         | Op::Concatenate { .. }
         | Op::Split { .. } => total("a copy of bits"),
-    };
-    let takes = match op {
+    })
+}
+
+/// Whether a primitive has a lowering on operands of a dtype.
+fn takes(op: &Op, dtype: DType) -> bool {
+    let float = matches!(dtype, DType::F32 | DType::BF16);
+    let carried = float || matches!(dtype, DType::I32 | DType::Bool);
+    match op {
+        Op::LogicalAnd | Op::LogicalNot => dtype == DType::Bool,
+        Op::Arange { .. } => float || dtype == DType::I32,
+        Op::AsType { dtype: to } => carried && !matches!(to, DType::F16 | DType::U32),
         Op::Add
         | Op::Subtract
         | Op::Multiply
         | Op::Divide
-        | Op::Maximum
-        | Op::Minimum
         | Op::Power
         | Op::LogAddExp
-        | Op::GreaterEqual
-        | Op::LogicalAnd
-        | Op::Select => elementwise::takes(op, dtype),
-        Op::LogicalNot => dtype == DType::Bool,
-        Op::Convolution { .. } => convolution::takes(dtype),
-        Op::Negative
+        | Op::Negative
         | Op::Square
         | Op::Sqrt { .. }
         | Op::Sigmoid
@@ -156,8 +157,33 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
         | Op::Scan { .. }
         | Op::Softmax { .. }
         | Op::Matmul
-        | Op::AddMM { .. } => float,
+        | Op::AddMM { .. }
+        | Op::Convolution { .. } => float,
         _ => carried,
-    };
-    takes.then_some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lowering_that_leaves_values_out_says_which() {
+        let max = Op::Reduce {
+            kind: ReduceKind::Max,
+            axes: vec![0],
+        };
+        let domain = domain(&max, DType::F32).unwrap();
+        assert!(!domain.total);
+        assert!(domain.description.contains("zero"));
+    }
+
+    #[test]
+    fn dtypes_without_a_carrier_have_no_domain() {
+        assert_eq!(domain(&Op::Add, DType::F16), None);
+        assert_eq!(domain(&Op::Add, DType::I32), None);
+        assert_eq!(domain(&Op::AsType { dtype: DType::U32 }, DType::F32), None);
+        assert!(domain(&Op::AsType { dtype: DType::BF16 }, DType::I32).is_some_and(|d| d.total));
+        assert!(domain(&Op::Tanh, DType::BF16).is_some_and(|d| d.total));
+    }
 }

@@ -1,6 +1,6 @@
 //! Primitives of two or three operands: one arithmetic step an element, rounded once.
 
-use stages::{DType, graph::Op};
+use stages::graph::Op;
 
 use super::{LowerError, call::Call, forms::Forms};
 use crate::{
@@ -79,15 +79,4 @@ fn native_logaddexp(k: &mut KernelBuilder, a: Reg, b: Reg) -> Reg {
     let e = k.native(NativeFn::Exp, difference, None);
     let logarithm = k.native(NativeFn::Log1p, e, None);
     k.add(larger, logarithm)
-}
-
-/// Used by the domains: dtypes these primitives take.
-pub(super) fn takes(op: &Op, dtype: DType) -> bool {
-    match op {
-        Op::LogicalAnd => dtype == DType::Bool,
-        Op::Maximum | Op::Minimum | Op::GreaterEqual | Op::Select => {
-            matches!(dtype, DType::F32 | DType::BF16 | DType::I32 | DType::Bool)
-        }
-        _ => matches!(dtype, DType::F32 | DType::BF16),
-    }
 }

@@ -52,7 +52,8 @@ fn converted(bits: u32, from: DType, to: DType) -> Option<u32> {
     }
 }
 
-/// Rounds an F32 onto a dtype's grid: BF16 to nearest even with one NaN, 0x7FC0.
+/// Rounds an F32 onto a dtype's grid: BF16 to nearest even with one NaN, 0x7FC0 (MLX 0.32.2,
+/// `bf16.h`).
 pub(super) fn onto_grid(value: f32, dtype: DType) -> f32 {
     if dtype != DType::BF16 {
         return value;
@@ -60,7 +61,9 @@ pub(super) fn onto_grid(value: f32, dtype: DType) -> f32 {
     if value.is_nan() {
         return f32::from_bits(0x7FC0_0000);
     }
-    half::bf16::from_f32(value).to_f32()
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1));
+    f32::from_bits(rounded & 0xFFFF_0000)
 }
 
 /// An F32 as x86-64 converts it to I32: towards zero, −2³¹ for everything out of range.
