@@ -50,7 +50,7 @@ fn exact() -> Report {
         let same = outcome(&a, &a, shape, grid);
         let parents = Verdict::BitExact;
         let sides = Sides {
-            local: &same,
+            local: Some(&same),
             inherited: &same,
             interp: Some((0, 0)),
             parents,
@@ -105,7 +105,7 @@ fn mixed() -> Report {
     };
     let mask = mask(&[1, 1, 1, 1]);
     let sides = |local, inherited, interp, parents| Sides {
-        local,
+        local: Some(local),
         inherited,
         interp,
         parents,

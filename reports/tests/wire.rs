@@ -106,7 +106,7 @@ fn a_judged_boundary_has_every_key_of_the_example() {
     };
     let parents = Verdict::BitExact;
     let sides = Sides {
-        local: &outcome,
+        local: Some(&outcome),
         inherited: &outcome,
         interp: Some((0, 2)),
         parents,

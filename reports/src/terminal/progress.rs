@@ -84,7 +84,8 @@ impl<E: Write> Progress<E> {
         let mut line = format!("{} {}", label(b.verdict), b.name);
         if b.verdict != Verdict::BitExact {
             let side = |m: &Measured| m.differing.map_or("–".to_owned(), count);
-            let (local, inherited) = (side(&b.local), side(&b.inherited));
+            let local = b.local.as_ref().map_or("–".to_owned(), side);
+            let inherited = side(&b.inherited);
             line += &format!(
                 ": {local} local, {inherited} inherited of {}",
                 count(b.elements)

@@ -23,7 +23,7 @@ pub(super) fn render(report: &Report, style: Style) -> String {
         report
             .boundaries
             .iter()
-            .find(|b| place.of(b).verdict == Verdict::Diverged)
+            .find(|b| place.of(b).is_some_and(|m| m.verdict == Verdict::Diverged))
     });
     let news = [0, 1].map(|i| wrong[i].filter(|b| suspect[i].is_none_or(|s| s.name != b.name)));
     places(&mut out, "first diverged", news, style);
@@ -37,10 +37,10 @@ enum Place {
 }
 
 impl Place {
-    const fn of(self, b: &Boundary) -> &Measured {
+    const fn of(self, b: &Boundary) -> Option<&Measured> {
         match self {
-            Self::Local => &b.local,
-            Self::Inherited => &b.inherited,
+            Self::Local => b.local.as_ref(),
+            Self::Inherited => Some(&b.inherited),
         }
     }
 }
@@ -110,7 +110,7 @@ fn interference(checked: NonInterference, style: Style) -> String {
 }
 
 fn divergence(out: &mut String, heading: &str, b: &Boundary, place: Place, style: Style) {
-    let m = place.of(b);
+    let Some(m) = place.of(b) else { return };
     let cause = b
         .cause
         .map_or(String::new(), |cause| format!(", cause: {}", cause.name()));

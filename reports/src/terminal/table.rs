@@ -127,7 +127,9 @@ fn row(b: &Boundary) -> [Cell; COLUMNS.len()] {
         Cell::new(Tone::Faint, b.grid.name()),
         Cell::new(Tone::Faint, count(b.elements)),
         differing(&b.inherited),
-        differing(&b.local),
+        b.local
+            .as_ref()
+            .map_or_else(|| Cell::error(None), differing),
         Cell::error(b.interp.map(|interp| count(interp.differing))),
         max_ulp(b),
         max_abs(b),
@@ -136,13 +138,19 @@ fn row(b: &Boundary) -> [Cell; COLUMNS.len()] {
     ]
 }
 
+/// The local measurement, where there is one, and the inherited one.
+const fn measured(b: &Boundary) -> [Option<&Measured>; 2] {
+    [b.local.as_ref(), Some(&b.inherited)]
+}
+
 /// The larger of the local and the inherited distance on the declared grid.
 fn max_ulp(b: &Boundary) -> Cell {
     if b.flags.contains(&Flag::OffGrid) {
         return Cell::new(Tone::Doubtful, "off grid");
     }
-    let ulps = [&b.local, &b.inherited]
+    let ulps = measured(b)
         .into_iter()
+        .flatten()
         .filter_map(|m| m.ulp.as_ref());
     Cell::error(ulps.map(|ulp| ulp.max).max().map(count))
 }
@@ -150,7 +158,7 @@ fn max_ulp(b: &Boundary) -> Cell {
 /// The larger of the local and the inherited difference; `NaN` or `inf` where such a value stands
 /// against another, which no finite difference can outdo.
 fn max_abs(b: &Boundary) -> Cell {
-    let both = [&b.local, &b.inherited];
+    let both: Vec<&Measured> = measured(b).into_iter().flatten().collect();
     let any = |of: fn(&Measured) -> Option<u64>| both.iter().any(|m| of(m).is_some_and(|n| n > 0));
     if any(|m| m.nan) {
         return Cell::new(Tone::Bad, "NaN");

@@ -41,7 +41,8 @@ impl Outcome {
 #[derive(Debug, Clone, Copy)]
 pub struct Sides<'a> {
     /// The candidate's step on the reference's own values for the parents.
-    pub local: &'a Outcome,
+    /// `None` where the candidate cannot be run on given values, as a recording cannot.
+    pub local: Option<&'a Outcome>,
     /// The candidate from the model's inputs.
     pub inherited: &'a Outcome,
     /// Elements in which the interpretation differs from the reference and from the candidate,
@@ -57,7 +58,8 @@ pub struct Judgement {
     /// The worse of the two below.
     pub verdict: Verdict,
     /// On the reference's values for the parents.
-    pub local: Verdict,
+    /// `None` where it was not measured.
+    pub local: Option<Verdict>,
     /// From the model's inputs.
     pub inherited: Verdict,
     /// By the three sides; `None` where they agree or there is no interpretation.
@@ -73,23 +75,31 @@ pub struct Judgement {
 /// Judges a boundary.
 #[must_use]
 pub fn judge(sides: Sides<'_>) -> Judgement {
-    let (local, inherited) = (sides.local.verdict(), sides.inherited.verdict());
-    let measured = [sides.local.measurement(), sides.inherited.measurement()];
+    let inherited = sides.inherited.verdict();
+    let local = sides.local.map(Outcome::verdict);
+    let measured = [
+        sides.local.and_then(Outcome::measurement),
+        sides.inherited.measurement(),
+    ];
     let rms = |outcome: &Outcome| outcome.measurement()?.rms;
-    let share_local = rms(sides.local)
+    let share_local = sides
+        .local
+        .and_then(rms)
         .zip(rms(sides.inherited))
         .filter(|&(_, inherited)| inherited > 0.0)
         .map(|(local, inherited)| (local / inherited).powi(2));
     Judgement {
-        verdict: local.max(inherited),
+        verdict: local.map_or(inherited, |local| local.max(inherited)),
         local,
         inherited,
         cause: sides.interp.and_then(|(r, c)| Cause::from_interp(r, c)),
-        origin: Origin::new(
-            local.has_error(),
-            inherited.has_error(),
-            sides.parents.has_error(),
-        ),
+        origin: local.and_then(|local| {
+            Origin::new(
+                local.has_error(),
+                inherited.has_error(),
+                sides.parents.has_error(),
+            )
+        }),
         off_grid: measured.into_iter().flatten().any(Measurement::is_off_grid),
         share_local,
     }
@@ -109,7 +119,7 @@ mod tests {
 
     fn judged(local: &Outcome, inherited: &Outcome, parents: Verdict) -> Judgement {
         judge(Sides {
-            local,
+            local: Some(local),
             inherited,
             interp: Some((0, 1)),
             parents,
@@ -138,6 +148,19 @@ mod tests {
             Verdict::Diverged
         );
         assert_eq!(judged(&exact, &exact, Verdict::BitExact).share_local, None);
+    }
+
+    #[test]
+    fn what_cannot_be_run_on_given_values_is_judged_by_its_inherited_error() {
+        let off = outcome(&[1.0, 2.0], &[1.0, 4.0]);
+        let j = judge(Sides {
+            local: None,
+            inherited: &off,
+            interp: None,
+            parents: Verdict::BitExact,
+        });
+        assert_eq!((j.verdict, j.local), (Verdict::Diverged, None));
+        assert_eq!((j.origin, j.share_local), (None, None));
     }
 
     #[test]

@@ -28,10 +28,12 @@ pub struct FirstDivergence {
 impl FirstDivergence {
     /// Finds both among (name, local verdict, inherited verdict) in graph order.
     #[must_use]
-    pub fn among<'a>(boundaries: impl IntoIterator<Item = (&'a str, Verdict, Verdict)>) -> Self {
+    pub fn among<'a>(
+        boundaries: impl IntoIterator<Item = (&'a str, Option<Verdict>, Verdict)>,
+    ) -> Self {
         let mut first = Self::default();
         for (name, local, inherited) in boundaries {
-            if first.local.is_none() && local.is_suspect() {
+            if first.local.is_none() && local.is_some_and(Verdict::is_suspect) {
                 first.local = Some(name.to_owned());
             }
             if first.inherited.is_none() && inherited.is_suspect() {
@@ -50,11 +52,11 @@ mod tests {
     #[test]
     fn local_and_inherited_are_found_apart() {
         let first = FirstDivergence::among([
-            ("a", BitExact, OrderExplained),
-            ("b", OrderExplained, Diverged),
-            ("c", BitExact, Diverged),
-            ("d", Vacuous, Diverged),
-            ("e", Diverged, Diverged),
+            ("a", Some(BitExact), OrderExplained),
+            ("b", Some(OrderExplained), Diverged),
+            ("c", Some(BitExact), Diverged),
+            ("d", Some(Vacuous), Diverged),
+            ("e", Some(Diverged), Diverged),
         ]);
         assert_eq!(first.local.as_deref(), Some("d"));
         assert_eq!(first.inherited.as_deref(), Some("b"));

@@ -31,7 +31,7 @@ pub struct Boundary {
     /// What else is to be known.
     pub flags: Vec<Flag>,
     /// The step on the reference's values for the parents.
-    pub local: Measured,
+    pub local: Option<Measured>,
     /// The candidate from the model's inputs.
     pub inherited: Measured,
     /// The interpretation against both sides; null where there is none.
@@ -94,7 +94,7 @@ impl Boundary {
                 .into_iter()
                 .filter_map(|(set, flag)| set.then_some(flag))
                 .collect(),
-            local: measured(sides.local),
+            local: sides.local.map(measured),
             inherited: measured(sides.inherited),
             interp: sides
                 .interp

@@ -49,11 +49,10 @@ impl Report {
     /// Sets what follows from the boundaries: first divergence, verdict and exit code.
     pub fn conclude(&mut self) {
         let boundaries = &self.boundaries;
-        self.first_divergence = FirstDivergence::among(
-            boundaries
-                .iter()
-                .map(|b| (b.name.as_str(), b.local.verdict, b.inherited.verdict)),
-        );
+        self.first_divergence = FirstDivergence::among(boundaries.iter().map(|b| {
+            let local = b.local.as_ref().map(|local| local.verdict);
+            (b.name.as_str(), local, b.inherited.verdict)
+        }));
         self.verdict = run_verdict(boundaries.iter().map(|b| b.verdict));
         self.exit_code = ExitCode::from_verdict(self.verdict).code();
     }
