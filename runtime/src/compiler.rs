@@ -12,8 +12,9 @@ use std::path::PathBuf;
 pub struct CompileOptions {
     /// What the code may use of the processor.
     pub target: Target,
-    /// Packs the operands of large products into tiles; two to four times as fast, for products
-    /// whose operands are F32. The order of their sums stays the same.
+    /// Packs the operands of large products into tiles. Faster for F32 operands where products may
+    /// be fused, and very slow for BF16 ones: widen those first. The order of the sums
+    /// stays the same.
     pub data_tiling: bool,
 }
 
