@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(first.local.as_deref(), Some("d"));
         assert_eq!(first.inherited.as_deref(), Some("b"));
         assert_eq!(
-            FirstDivergence::among([("a", BitExact, BitExact)]),
+            FirstDivergence::among([("a", Some(BitExact), BitExact)]),
             FirstDivergence::default()
         );
     }
