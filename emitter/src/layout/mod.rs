@@ -1,11 +1,12 @@
 //! The layout pass: other forms of the same arithmetic.
 //!
 //! It may change where values lie and which op reads them, and never a stated order or rounding:
-//! movement is folded away, and products with a weight take the packed form whose weight is
-//! prepared once on the host. The interpreter reads the program before this pass, which is how a
-//! fault in it would show.
+//! movement is folded away, barriers keep the compiler from turning sums around, and products
+//! with a weight take the packed form whose weight is prepared once on the host. The interpreter
+//! reads the program before this pass, which is how a fault in it would show.
 
 mod fold;
+mod order;
 mod pack;
 mod tidy;
 
@@ -13,5 +14,5 @@ use crate::program::Program;
 
 /// The program in the form that is printed.
 pub fn lay_out(program: &Program) -> Program {
-    tidy::tidy(&pack::pack(&tidy::tidy(&fold::fold(program))))
+    tidy::tidy(&order::order(&pack::pack(&tidy::tidy(&fold::fold(program)))))
 }
