@@ -6,9 +6,18 @@
 
 pub mod contract;
 pub mod cut;
+pub mod emit;
+pub mod interp;
 pub mod kernel;
+pub mod layout;
+pub mod lint;
 pub mod lower;
+pub mod mlir;
+pub mod prepare;
 pub mod program;
+mod strided;
+pub mod target;
+pub mod validate;
 
 pub use contract::Contract;
 pub use cut::Cut;

@@ -83,16 +83,18 @@ pub enum Combine {
         /// Grid of the accumulator; F32 if `None`.
         round_each: Option<DType>,
     },
-    /// The larger from −∞; NaN wins.
+    /// The larger from −∞: `isnan(acc) || acc ≥ x ? acc : x`, so NaN wins and of +0 and −0 the
+    /// first stays (MLX 0.32.2, last axis and strided).
     Max,
-    /// The smaller from +∞; NaN wins.
+    /// The smaller from +∞: `isnan(acc) || acc ≤ x ? acc : x`.
     Min,
 }
 
 /// An operation. Operands stand in [`Node::inputs`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A constant tensor, all elements equal: the F32's bits, the integer, or 0/1.
+    /// A constant tensor, all elements equal: the F32's bits (its upper half for BF16 storage),
+    /// the integer, or 0/1.
     Fill {
         /// The element, by its bits.
         bits: u32,
@@ -112,8 +114,8 @@ pub enum Op {
         /// How.
         combine: Combine,
     },
-    /// Running sums along an axis: `o₀ = x₀`, `oᵢ = round(oᵢ₋₁ + xᵢ)`; from the end if `reverse`;
-    /// shifted by one with +0 in front if not `inclusive`.
+    /// Running sums along an axis: `oᵢ = round(oᵢ₋₁ + xᵢ)` from −0, so that `o₀ = round(x₀)`;
+    /// if not `inclusive`, `o₀ = +0` and `oᵢ = round(oᵢ₋₁ + xᵢ₋₁)`. From the end if `reverse`.
     PrefixScan {
         /// The axis.
         axis: usize,
@@ -157,7 +159,7 @@ pub enum Op {
         /// Steps.
         strides: Vec<usize>,
     },
-    /// `bits` around the operand.
+    /// `bits` (as in [`Op::Fill`]) around the operand.
     Pad {
         /// Elements before, an axis each.
         low: Vec<usize>,
@@ -184,6 +186,58 @@ pub enum Op {
     },
     /// The operand, which the compiler must not fuse across.
     Barrier,
+}
+
+impl Op {
+    /// The operation's name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Op::Fill { .. } => "Fill",
+            Op::Map { .. } => "Map",
+            Op::Reduce { .. } => "Reduce",
+            Op::PrefixScan { .. } => "PrefixScan",
+            Op::Dot { .. } => "Dot",
+            Op::PackedDot { .. } => "PackedDot",
+            Op::Reshape => "Reshape",
+            Op::Transpose { .. } => "Transpose",
+            Op::Slice { .. } => "Slice",
+            Op::Pad { .. } => "Pad",
+            Op::Concatenate { .. } => "Concatenate",
+            Op::Broadcast { .. } => "Broadcast",
+            Op::Gather { .. } => "Gather",
+            Op::Barrier => "Barrier",
+        }
+    }
+
+    /// Whether its order is stated and nothing is left to the compiler.
+    pub fn is_exact(&self) -> bool {
+        match self {
+            Op::Map { kernel, .. } => kernel.is_exact(),
+            Op::Reduce {
+                combine: Combine::Sum { order, .. },
+                ..
+            }
+            | Op::PrefixScan { order, .. }
+            | Op::Dot { order, .. }
+            | Op::PackedDot { order, .. } => *order == Order::Sequential,
+            _ => true,
+        }
+    }
+
+    /// Whether no value changes: the result's elements are operands' elements or a constant.
+    pub const fn is_movement(&self) -> bool {
+        matches!(
+            self,
+            Op::Reshape
+                | Op::Transpose { .. }
+                | Op::Slice { .. }
+                | Op::Pad { .. }
+                | Op::Concatenate { .. }
+                | Op::Broadcast { .. }
+                | Op::Gather { .. }
+                | Op::Barrier
+        )
+    }
 }
 
 /// An operation and the value it gives.
@@ -323,16 +377,6 @@ impl Program {
     /// Whether a strict interpretation exists: every order is stated and nothing is left to the
     /// compiler.
     pub fn is_exact(&self) -> bool {
-        self.nodes.iter().all(|node| match &node.op {
-            Op::Map { kernel, .. } => kernel.is_exact(),
-            Op::Reduce {
-                combine: Combine::Sum { order, .. },
-                ..
-            }
-            | Op::PrefixScan { order, .. }
-            | Op::Dot { order, .. }
-            | Op::PackedDot { order, .. } => *order == Order::Sequential,
-            _ => true,
-        })
+        self.nodes.iter().all(|node| node.op.is_exact())
     }
 }

@@ -92,7 +92,11 @@ impl IreeSide {
         toolchain: Toolchain,
     ) -> Result<IreeSide, IreeError> {
         let device = Device::open(kind, threads, &toolchain)?;
-        Ok(IreeSide { device, toolchain, resident: Mutex::default() })
+        Ok(IreeSide {
+            device,
+            toolchain,
+            resident: Mutex::default(),
+        })
     }
 
     /// The device.
@@ -121,18 +125,30 @@ impl IreeSide {
         }
         let printed: Vec<Function<'_>> = functions
             .iter()
-            .map(|(name, _, i)| Function { name, program: &programs[*i] })
+            .map(|(name, _, i)| Function {
+                name,
+                program: &programs[*i],
+            })
             .collect();
         let text = mlir::print_module(name, &printed);
         let options = options(TargetClass::joint(&programs));
-        let code = self
-            .toolchain
-            .compile(&text, &options)
-            .map_err(|source| IreeError::Compile { text: keep(name, &text), source })?;
+        let code =
+            self.toolchain
+                .compile(&text, &options)
+                .map_err(|source| IreeError::Compile {
+                    text: keep(name, &text),
+                    source,
+                })?;
         let cached = code.is_cached();
         let module = self.device.load(code)?;
         let entries = names.into_iter().zip(programs).collect();
-        Ok(Unit { module, entries, elapsed: started.elapsed(), cached, flags: options.flags() })
+        Ok(Unit {
+            module,
+            entries,
+            elapsed: started.elapsed(),
+            cached,
+            flags: options.flags(),
+        })
     }
 
     /// Runs the `index`-th program of a unit. Arguments on the device are used as they are; the
@@ -156,7 +172,9 @@ impl IreeSide {
                 None => self.argument(program, arg, supply),
             })
             .collect::<Result<Vec<_>, IreeError>>()?;
-        Ok(unit.module.call(function, &args.iter().collect::<Vec<_>>())?)
+        Ok(unit
+            .module
+            .call(function, &args.iter().collect::<Vec<_>>())?)
     }
 
     /// Prepares and hands over what a unit's programs take besides boundaries, so that the first
@@ -188,8 +206,11 @@ impl IreeSide {
             return Ok(buffer);
         }
         let info = program.info(arg.value);
-        let buffer =
-            self.hand_over(element(info.elem), info.shape.dims(), prepared(arg, supply)?)?;
+        let buffer = self.hand_over(
+            element(info.elem),
+            info.shape.dims(),
+            prepared(arg, supply)?,
+        )?;
         if resident {
             kept().insert(key, buffer.clone());
         }
@@ -224,7 +245,12 @@ pub fn tensor(buffer: &Buffer) -> Result<Tensor, IreeError> {
     };
     let mapping = buffer.map()?;
     let len = mapping.len();
-    Ok(Tensor::shared(dtype, buffer.shape().into(), Arc::new(mapping), 0..len)?)
+    Ok(Tensor::shared(
+        dtype,
+        buffer.shape().into(),
+        Arc::new(mapping),
+        0..len,
+    )?)
 }
 
 /// How a module of that class is compiled.

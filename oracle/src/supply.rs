@@ -2,7 +2,7 @@
 
 use emitter::{
     prepare::{self, PrepareError},
-    program::{Arg, Source},
+    program::{Arg, Prepare, Source},
 };
 use stages::Tensor;
 
@@ -25,10 +25,12 @@ pub enum SupplyError {
     #[error("find {}", describe(.0))]
     Missing(Source),
     /// Its preparation does not fit it.
-    #[error("prepare {}: {error}", describe(.source_of))]
+    #[error("prepare {} ({}): {error}", describe(.source_of), prepare::text(.steps))]
     Prepare {
         /// The argument.
         source_of: Source,
+        /// What was to be done to it.
+        steps: Vec<Prepare>,
         /// Why.
         error: PrepareError,
     },
@@ -47,8 +49,12 @@ fn describe(source: &Source) -> String {
 /// # Errors
 /// When the supply lacks it, or its preparation does not fit it.
 pub fn prepared(arg: &Arg, supply: &dyn Supply) -> Result<Tensor, SupplyError> {
-    let tensor =
-        supply.tensor(&arg.source).ok_or_else(|| SupplyError::Missing(arg.source.clone()))?;
-    prepare::apply(&arg.prepare, &tensor)
-        .map_err(|error| SupplyError::Prepare { source_of: arg.source.clone(), error })
+    let tensor = supply
+        .tensor(&arg.source)
+        .ok_or_else(|| SupplyError::Missing(arg.source.clone()))?;
+    prepare::apply(&arg.prepare, &tensor).map_err(|error| SupplyError::Prepare {
+        source_of: arg.source.clone(),
+        steps: arg.prepare.clone(),
+        error,
+    })
 }

@@ -1,1 +1,117 @@
-fn main() {}
+//! The command `qualify`. Exit codes: [`reports::verdict::ExitCode`].
+
+mod capture;
+mod cli;
+mod engine;
+mod failure;
+mod fingerprint;
+mod inputs;
+mod interrupt;
+mod model;
+mod run;
+mod tree;
+
+use std::{io::Write, process::ExitCode as ProcessCode};
+
+use clap::Parser;
+use fixtures::FixtureError;
+use reports::{
+    terminal::{Options, Terminal, Verbosity},
+    verdict::ExitCode,
+};
+use stages::registry::Tree;
+
+use cli::{Cli, Command, FixtureArgs, RunArgs, StagesArgs};
+use failure::{Failure, Kind, OrFail};
+
+fn main() -> ProcessCode {
+    let args = cli::with_default_command(std::env::args_os());
+    let command = args
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            let usage = error.use_stderr();
+            return if usage {
+                ExitCode::USAGE
+            } else {
+                ExitCode::QUALIFIED
+            }
+            .into();
+        }
+    };
+    if let Err(error) = interrupt::install() {
+        eprintln!("qualify: failed to handle interrupts: {error}");
+        return ExitCode::ENVIRONMENT.into();
+    }
+    let outcome = match &cli.command {
+        Command::Run(args) => qualify(args, command),
+        Command::Stages(args) => list(args),
+        Command::Capture(args) => capture::capture(args),
+        Command::Fixture(args) => fixture(args),
+    };
+    match outcome {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            eprintln!("qualify: {failure}");
+            failure.exit_code().into()
+        }
+    }
+}
+
+fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
+    let options = Options::from_env(Verbosity::default());
+    let mut terminal = Terminal::new(std::io::stdout(), std::io::stderr(), options);
+    let code = run::run(args, command, &run::Events::new(&mut terminal))?;
+    terminal.finish().or_fail(Kind::Environment)?;
+    Ok(code)
+}
+
+fn list(args: &StagesArgs) -> Result<ExitCode, Failure> {
+    let model = model::Model::open(&args.model)?;
+    let mut text = Vec::new();
+    let selected = model.selected();
+    let mut tree = Tree::of(&model.graph);
+    for stage in &mut tree.stages {
+        stage
+            .boundaries
+            .retain(|b| selected.iter().any(|s| s.id == b.id));
+    }
+    tree.stages.retain(|stage| !stage.boundaries.is_empty());
+    tree::print(&mut text, &tree).or_fail(Kind::Environment)?;
+    // A closed pipe is the reader's decision, not an error.
+    match std::io::stdout().write_all(&text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
+            Kind::Environment,
+            format!("write to standard output: {error}"),
+        )),
+        _ => Ok(ExitCode::QUALIFIED),
+    }
+}
+
+fn fixture(args: &FixtureArgs) -> Result<ExitCode, Failure> {
+    let text = std::fs::read(&args.config).map_err(|error| {
+        Failure::new(
+            Kind::Input,
+            format!("read {}: {error}", args.config.display()),
+        )
+    })?;
+    let config = serde_json::from_slice(&text).map_err(|error| {
+        Failure::new(
+            Kind::Input,
+            format!("read {}: {error}", args.config.display()),
+        )
+    })?;
+    let _putting = interrupt::putting();
+    fixtures::write(&args.out, &config, args.seed).map_err(|error| {
+        let kind = match error {
+            FixtureError::Write { .. } | FixtureError::Occupied(_) => Kind::Environment,
+            _ => Kind::Input,
+        };
+        Failure::caused(kind, &error)
+    })?;
+    Ok(ExitCode::QUALIFIED)
+}

@@ -103,6 +103,27 @@ impl Tensor {
         Tensor::fill(dtype, shape, bytes.len(), |out| out.copy_from_slice(bytes))
     }
 
+    /// A tensor whose values `write` fills in, as elements or as bytes; they are zeros before.
+    ///
+    /// # Errors
+    /// When `T` is neither as wide as the dtype nor a byte, or the number of bytes overflows.
+    pub fn written<T: bytemuck::Pod>(
+        dtype: DType,
+        shape: Shape,
+        write: impl FnOnce(&mut [T]),
+    ) -> Result<Tensor, TensorError> {
+        let width = if size_of::<T>() == 1 {
+            dtype.size()
+        } else {
+            size_of::<T>()
+        };
+        let len = shape.checked_elements().and_then(|n| n.checked_mul(width));
+        let len = len.ok_or_else(|| TensorError::Overflow(shape.clone()))?;
+        Tensor::fill(dtype, shape, len, |out| {
+            write(bytemuck::cast_slice_mut(out))
+        })
+    }
+
     fn fill(
         dtype: DType,
         shape: Shape,

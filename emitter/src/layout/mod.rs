@@ -14,5 +14,7 @@ use crate::program::Program;
 
 /// The program in the form that is printed.
 pub fn lay_out(program: &Program) -> Program {
-    tidy::tidy(&order::order(&pack::pack(&tidy::tidy(&fold::fold(program)))))
+    tidy::tidy(&order::order(&pack::pack(&tidy::tidy(&fold::fold(
+        program,
+    )))))
 }

@@ -30,7 +30,10 @@ pub(super) fn order(program: &Program) -> Program {
             });
         }
         turned[node.output.index()] = matches!(node.op, Op::Transpose { .. })
-            || node.inputs.iter().any(|&input| turned.get(input.index()) == Some(&true));
+            || node
+                .inputs
+                .iter()
+                .any(|&input| turned.get(input.index()) == Some(&true));
         kept.nodes.push(node);
     }
     kept
@@ -66,9 +69,17 @@ mod tests {
         };
         let mut program = Program::new();
         let x = program.arg(Source::Input("x".into()), vec![], info(&[2, 3, 4]));
-        let turned = program.push(Op::Transpose { axes: vec![2, 0, 1] }, vec![x], info(&[4, 2, 3]));
-        let shape: Vec<usize> =
-            (0..3).filter(|a| !axes.contains(a)).map(|a| [4, 2, 3][a]).collect();
+        let turned = program.push(
+            Op::Transpose {
+                axes: vec![2, 0, 1],
+            },
+            vec![x],
+            info(&[4, 2, 3]),
+        );
+        let shape: Vec<usize> = (0..3)
+            .filter(|a| !axes.contains(a))
+            .map(|a| [4, 2, 3][a])
+            .collect();
         let combine = Combine::Sum {
             order: Order::Sequential,
             round_each: None,
@@ -81,9 +92,16 @@ mod tests {
     #[test]
     fn a_sum_over_two_axes_behind_a_transpose_gets_a_barrier() {
         let ops = |program: &Program| -> Vec<_> {
-            order(program).nodes().iter().map(|node| node.op.name()).collect()
+            order(program)
+                .nodes()
+                .iter()
+                .map(|node| node.op.name())
+                .collect()
         };
-        assert_eq!(ops(&sum_of_transpose(vec![0, 1])), ["Transpose", "Barrier", "Reduce"]);
+        assert_eq!(
+            ops(&sum_of_transpose(vec![0, 1])),
+            ["Transpose", "Barrier", "Reduce"]
+        );
         assert_eq!(ops(&sum_of_transpose(vec![1])), ["Transpose", "Reduce"]);
     }
 }

@@ -22,6 +22,9 @@ mod source;
 mod splat;
 mod unary;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use stages::{

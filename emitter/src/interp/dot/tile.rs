@@ -1,0 +1,83 @@
+//! One tile of accumulators: [`TALL`] rows by [`WIDE`] columns, held in registers.
+
+use crate::interp::wide::{Eight, Loop};
+
+/// Rows of a tile.
+pub(super) const TALL: usize = 6;
+
+/// Columns of a tile: two vectors of eight.
+pub(super) const WIDE: usize = 16;
+
+/// How far along k a tile goes before the next one takes its turn with the same block of the
+/// panel, which fills half of a first-level cache.
+pub(super) const DEEP: usize = 256;
+
+/// Products `left[k][row]·right[k][column]` added to the tile of `out` at its first row and at
+/// `column`, ascending k.
+pub(super) struct Sweep<'a> {
+    pub(super) left: &'a [[f32; TALL]],
+    pub(super) right: &'a [[f32; WIDE]],
+    pub(super) fused: bool,
+    /// Rows of `stride` elements; there may be fewer than the tile has.
+    pub(super) out: &'a mut [f32],
+    pub(super) stride: usize,
+    pub(super) column: usize,
+}
+
+impl Loop for Sweep<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Eight>(self) {
+        let width = WIDE.min(self.stride - self.column);
+        let mut tile = [[0.0f32; WIDE]; TALL];
+        for (row, out) in tile.iter_mut().zip(self.out.chunks(self.stride)) {
+            row[..width].copy_from_slice(&out[self.column..self.column + width]);
+        }
+        if self.fused {
+            accumulate(&mut tile, self.left, self.right, |acc: V, a, b| {
+                a.mul_add(b, acc)
+            });
+        } else {
+            accumulate(&mut tile, self.left, self.right, |acc: V, a, b| {
+                acc.add(a.mul(b))
+            });
+        }
+        for (row, out) in tile.iter().zip(self.out.chunks_mut(self.stride)) {
+            out[self.column..self.column + width].copy_from_slice(&row[..width]);
+        }
+    }
+}
+
+#[inline(always)]
+fn accumulate<V: Eight>(
+    tile: &mut [[f32; WIDE]; TALL],
+    left: &[[f32; TALL]],
+    right: &[[f32; WIDE]],
+    add: impl Fn(V, V, V) -> V,
+) {
+    let mut acc = [[V::splat(0.0); 2]; TALL];
+    for (acc, row) in acc.iter_mut().zip(tile.iter()) {
+        *acc = load(row);
+    }
+    for (a, b) in left.iter().zip(right) {
+        let b = load::<V>(b);
+        for row in 0..TALL {
+            let a = V::splat(a[row]);
+            acc[row] = [add(acc[row][0], a, b[0]), add(acc[row][1], a, b[1])];
+        }
+    }
+    for (acc, row) in acc.iter().zip(tile.iter_mut()) {
+        let (halves, _) = row.as_chunks_mut::<8>();
+        acc.iter()
+            .zip(halves)
+            .for_each(|(half, out)| half.store(out));
+    }
+}
+
+/// A row's two vectors.
+#[inline(always)]
+fn load<V: Eight>(row: &[f32; WIDE]) -> [V; 2] {
+    let (halves, _) = row.as_chunks::<8>();
+    [V::load(&halves[0]), V::load(&halves[1])]
+}

@@ -1,0 +1,284 @@
+//! What lowerings of whole primitives look like, and that their order is the stated one.
+
+use stages::{
+    DType, Tensor,
+    graph::{Builder, Op as Primitive, ReduceKind, ValueId},
+};
+
+use super::*;
+use crate::{
+    interp::interpret,
+    program::{Combine, Elem, Op, Prepare, Source},
+    validate::validate,
+};
+
+fn lowered(
+    contract: Contract,
+    build: impl FnOnce(&mut Builder) -> ValueId,
+) -> Result<Program, LowerError> {
+    let mut b = Builder::new();
+    let y = build(&mut b);
+    b.boundary("y", y, "the result").unwrap();
+    let graph = b.finish();
+    let cut = Cut::step(&graph, &graph.boundaries()[0]);
+    let program = lower(&graph, &cut, contract)?;
+    validate(&program).unwrap();
+    Ok(program)
+}
+
+fn exact(build: impl FnOnce(&mut Builder) -> ValueId) -> Program {
+    lowered(Contract::MlxCpu, build).unwrap()
+}
+
+fn ops(program: &Program) -> Vec<&'static str> {
+    program.nodes().iter().map(|node| node.op.name()).collect()
+}
+
+#[test]
+fn arguments_are_boundaries_then_inputs_then_weights_in_evaluation_order() {
+    let mut b = Builder::new();
+    let w = b.weight("w", [3], DType::BF16);
+    let x = b.input("x", [2, 3], DType::BF16);
+    let mask = b.input("mask", [2, 3], DType::Bool);
+    let s = b.apply(Primitive::Square, &[x]).unwrap();
+    b.boundary("s", s, "square").unwrap();
+    let y = b.binary(Primitive::Multiply, s, w).unwrap();
+    let y = b.binary(Primitive::Add, y, x).unwrap();
+    let zero = b.full([2, 3], 0.0, DType::BF16).unwrap();
+    let y = b.apply(Primitive::Select, &[mask, y, zero]).unwrap();
+    b.boundary("y", y, "result").unwrap();
+    let graph = b.finish();
+    let cut = Cut::step(&graph, &graph.boundaries()[1]);
+    let program = lower(&graph, &cut, Contract::MlxCpu).unwrap();
+    let args: Vec<_> = program
+        .args()
+        .iter()
+        .map(|arg| {
+            (
+                arg.source.clone(),
+                arg.prepare.clone(),
+                program.info(arg.value).elem,
+            )
+        })
+        .collect();
+    let widen = vec![Prepare::Widen];
+    assert_eq!(
+        args,
+        [
+            (Source::Boundary("s".into()), widen.clone(), Elem::F32),
+            (Source::Input("x".into()), widen, Elem::F32),
+            (Source::Input("mask".into()), vec![], Elem::Bool),
+            (Source::Weight("w".into()), vec![], Elem::Bf16),
+        ]
+    );
+    // Widening, broadcast, product, sum, selection; the constant is in the last kernel.
+    assert_eq!(ops(&program), ["Map", "Broadcast", "Map", "Map", "Map"]);
+    let output = &program.outputs()[0];
+    assert_eq!(output.name, "y");
+    assert_eq!(program.info(output.value).grid, DType::BF16);
+}
+
+#[test]
+fn a_constant_is_written_only_where_a_tensor_is_needed() {
+    let program = exact(|b| b.full([2, 2], 0.1, DType::BF16).unwrap());
+    assert_eq!(ops(&program), ["Fill"]);
+    let program = exact(|b| {
+        let two = b.scalar(2.0, DType::F32);
+        b.apply(Primitive::Log, &[two]).unwrap()
+    });
+    assert_eq!(ops(&program), ["Map"]);
+    let logarithm = interpret(&program, &[]).unwrap();
+    assert_eq!(logarithm[0].as_f32(), Some(&[std::f32::consts::LN_2][..]));
+}
+
+#[test]
+fn bf16_sums_round_after_every_addition() {
+    let program = exact(|b| {
+        let x = b.input("x", [4], DType::BF16);
+        b.sum(x, &[0]).unwrap()
+    });
+    let x = Tensor::from_f32([4], &[256.0, 1.0, 1.0, 1.0]).unwrap();
+    let sum = interpret(&program, &[x]).unwrap();
+    assert_eq!(sum[0].as_f32(), Some(&[256.0][..]));
+}
+
+#[test]
+fn a_sum_over_two_runs_adds_the_inner_sums() {
+    let program = exact(|b| {
+        let x = b.input("x", [2, 1, 2], DType::F32);
+        b.sum(x, &[0, 2]).unwrap()
+    });
+    assert_eq!(ops(&program), ["Reduce", "Reduce", "Reshape"]);
+    // In one pass the ones would be lost one by one.
+    let x = Tensor::from_f32([2, 1, 2], &[16_777_216.0, 0.0, 1.0, 1.0]).unwrap();
+    let sum = interpret(&program, &[x]).unwrap();
+    assert_eq!(sum[0].as_f32(), Some(&[16_777_218.0][..]));
+}
+
+#[test]
+fn a_sum_whose_order_the_view_does_not_fix_is_refused() {
+    let refused = lowered(Contract::MlxCpu, |b| {
+        let x = b.input("x", [2, 1, 3], DType::F32);
+        let x = b.broadcast_to(x, &[2, 4, 3].into()).unwrap();
+        b.sum(x, &[0, 1]).unwrap()
+    });
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "lower Reduce under mlx-cpu: the order of a sum over axes [0, 1] of a strided view is not \
+         known"
+    );
+}
+
+#[test]
+fn a_reduction_over_axes_of_extent_one_is_a_movement() {
+    let program = exact(|b| {
+        let x = b.input("x", [2, 1], DType::F32);
+        let y = b.apply(Primitive::Negative, &[x]).unwrap();
+        b.sum(y, &[1]).unwrap()
+    });
+    assert_eq!(ops(&program), ["Map"]);
+}
+
+#[test]
+fn a_running_sum_without_its_own_element_starts_from_plus_zero() {
+    let program = exact(|b| {
+        let x = b.input("x", [3], DType::F32);
+        let scan = Primitive::Scan {
+            axis: 0,
+            reverse: false,
+            inclusive: false,
+        };
+        b.apply(scan, &[x]).unwrap()
+    });
+    let x = Tensor::from_f32([3], &[-0.0, 1.0, 2.0]).unwrap();
+    let sums = interpret(&program, &[x]).unwrap();
+    let bits: Vec<u32> = sums[0]
+        .as_f32()
+        .unwrap()
+        .iter()
+        .map(|v| v.to_bits())
+        .collect();
+    assert_eq!(bits, [0.0f32, 0.0, 1.0].map(f32::to_bits));
+}
+
+fn product(transposed: bool) -> Program {
+    exact(|b| {
+        let c = b.input("c", [2, 3], DType::F32);
+        let a = b.input("a", [2, 4], DType::F32);
+        let w = if transposed {
+            let w = b.input("w", [3, 4], DType::F32);
+            b.transpose(w, &[1, 0]).unwrap()
+        } else {
+            b.input("w", [4, 3], DType::F32)
+        };
+        let op = Primitive::AddMM {
+            alpha: 1.0,
+            beta: 1.0,
+        };
+        b.apply(op, &[c, a, w]).unwrap()
+    })
+}
+
+#[test]
+fn addmm_begins_with_c_unless_b_is_transposed() {
+    assert_eq!(ops(&product(false)), ["Pad", "Pad", "Map", "Reduce"]);
+    assert_eq!(
+        ops(&product(true)),
+        ["Transpose", "Transpose", "Dot", "Map"]
+    );
+}
+
+fn convolution(
+    x: [usize; 4],
+    w: [usize; 4],
+    groups: usize,
+    flip: bool,
+) -> Result<Program, LowerError> {
+    lowered(Contract::MlxCpu, |b| {
+        let x = b.input("x", x, DType::BF16);
+        let w = b.weight("w", w, DType::BF16);
+        let op = Primitive::Convolution {
+            strides: vec![2, 2],
+            low: vec![1, 1],
+            high: vec![1, 1],
+            kernel_dilation: vec![1, 1],
+            input_dilation: vec![1, 1],
+            groups,
+            flip,
+        };
+        b.apply(op, &[x, w]).unwrap()
+    })
+}
+
+#[test]
+fn a_convolution_is_one_product_of_gathered_patches() {
+    let program = convolution([1, 8, 8, 2], [4, 3, 3, 2], 1, false).unwrap();
+    let mut expected = vec!["Map", "Pad"];
+    expected.extend(["Slice"; 9]);
+    expected.extend(["Concatenate", "Reshape", "Reshape", "Dot", "Reshape", "Map"]);
+    assert_eq!(ops(&program), expected);
+    let refused = convolution([1, 8, 8, 2], [4, 3, 3, 2], 1, true).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "lower Convolution under mlx-cpu: the kernel is flipped"
+    );
+}
+
+#[test]
+fn a_depthwise_convolution_is_one_kernel() {
+    let program = convolution([1, 8, 8, 2], [2, 3, 3, 1], 2, false).unwrap();
+    assert!(!ops(&program).contains(&"Dot"));
+    assert_eq!(ops(&program).last(), Some(&"Map"));
+}
+
+#[test]
+fn arange_is_a_running_sum_where_that_rounds_differently() {
+    let of = |step, len| exact(|b| b.arange(0.0, step, len, DType::BF16));
+    assert_eq!(ops(&of(1.0, 200)), ["Map"]);
+    let stuck = of(1.0, 300);
+    assert_eq!(ops(&stuck), ["Map", "PrefixScan"]);
+    let values = interpret(&stuck, &[]).unwrap();
+    assert_eq!(values[0].as_f32().unwrap()[299], 256.0);
+}
+
+#[test]
+fn dtypes_without_a_carrier_are_refused() {
+    let refused = lowered(Contract::MlxCpu, |b| {
+        let x = b.input("x", [2], DType::F16);
+        b.apply(Primitive::Exp, &[x]).unwrap()
+    });
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "lower Input: F16 values are not supported"
+    );
+}
+
+#[test]
+fn native_leaves_orders_roundings_and_functions_to_the_compiler() {
+    let program = lowered(Contract::Native, |b| {
+        let x = b.input("x", [4, 8], DType::BF16);
+        let y = b
+            .apply(Primitive::Softmax { precise: false }, &[x])
+            .unwrap();
+        let reduce = Primitive::Reduce {
+            kind: ReduceKind::Sum,
+            axes: vec![1],
+        };
+        b.apply(reduce, &[y]).unwrap()
+    })
+    .unwrap();
+    assert!(!program.is_exact());
+    let stated = program.nodes().iter().any(|node| {
+        matches!(
+            &node.op,
+            Op::Reduce {
+                combine: Combine::Sum {
+                    round_each: Some(_),
+                    ..
+                },
+                ..
+            }
+        )
+    });
+    assert!(!stated);
+}

@@ -1,0 +1,72 @@
+//! `qualify capture`: one side's boundaries in a file.
+
+use std::time::Instant;
+
+use oracle::Captures;
+use reports::verdict::ExitCode;
+use stages::Boundary;
+
+use crate::{
+    cli::{CaptureArgs, Side},
+    engine::{Engine, Needs},
+    failure::{Failure, Kind, OrFail},
+    interrupt,
+    model::Model,
+    run,
+};
+
+/// Runs one side and writes the selected boundaries' values, each under its name.
+///
+/// # Errors
+/// When the side cannot be run, or the file cannot be written.
+pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
+    let folder = run::parent(&args.out);
+    run::writable(folder).map_err(|error| {
+        Failure::new(
+            Kind::Environment,
+            format!("write {}: {error}", args.out.display()),
+        )
+    })?;
+    let model = Model::open(&args.model)?;
+    let needs = Needs {
+        mlx: args.side == Side::Mlx,
+        iree: args.side == Side::Iree,
+    };
+    let engine = Engine::open(&args.engine, needs)?;
+    let started = Instant::now();
+    let (captures, fingerprint) = match (&args.side, &engine.iree) {
+        (Side::Mlx, _) => {
+            let wanted: Vec<&Boundary> = model.selected();
+            let reference =
+                run::reference::capture(&model, &engine, &args.side, &wanted, &mut |_| ())?;
+            (reference.captures, engine.fingerprint(None))
+        }
+        (Side::Iree, Some(side)) => {
+            let plan = run::Plan::of(&model).or_fail(Kind::Environment)?;
+            let (captures, unit) = run::candidate::inherited_on_iree(&model, &plan, side)
+                .or_fail(Kind::Environment)?;
+            (captures, engine.fingerprint(Some(&unit)))
+        }
+        _ => {
+            let plan = run::Plan::of(&model).or_fail(Kind::Environment)?;
+            let captures = run::candidate::interpreted_whole(&model, &plan).or_fail(Kind::Usage)?;
+            (captures, engine.fingerprint(None))
+        }
+    };
+    let mut selected = Captures::new();
+    for boundary in model.selected() {
+        if let Some(tensor) = captures.get(&boundary.id) {
+            selected.insert(boundary.id.clone(), tensor.clone());
+        }
+    }
+    let fingerprint = serde_json::to_string(&fingerprint).or_fail(Kind::Environment)?;
+    let _putting = interrupt::putting();
+    run::save(&selected, &model, &fingerprint, &args.out)?;
+    eprintln!(
+        "{} boundaries written to {} in {:.2} s",
+        selected.len(),
+        args.out.display(),
+        started.elapsed().as_secs_f64()
+    );
+    Ok(ExitCode::QUALIFIED)
+}

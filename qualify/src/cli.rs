@@ -1,0 +1,311 @@
+//! What the user typed: the command line, before anything is looked up or opened.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use emitter::Contract;
+use stages::Profile;
+
+/// Says, boundary by boundary, whether an emitted IREE graph computes the bits of its MLX
+/// reference, how far apart they are, and whose fault it is.
+///
+/// `qualify --stage GLOB …` is short for `qualify run --stage GLOB …`.
+#[derive(Debug, Parser)]
+#[command(name = "qualify", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    every judged boundary is bit-exact (or as its policy demands)
+  1    a boundary diverged
+  2    the command line was not understood
+  3    nothing diverged, but a boundary is inconclusive or vacuous
+  4    environment: a library, device, libm, cache or output location is not usable
+  5    input: a checkpoint, recording, capture or report is missing or malformed
+  130  interrupted";
+
+/// A subcommand.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run both sides and judge every selected boundary
+    Run(RunArgs),
+    /// List stages and boundaries as a tree, with shapes, grids and parents
+    Stages(StagesArgs),
+    /// Write one side's boundaries to a safetensors file
+    Capture(CaptureArgs),
+    /// Write a deterministic checkpoint for a configuration
+    Fixture(FixtureArgs),
+}
+
+/// Which model, and what it is run on.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// A boundary, a stage, or a glob of them: `sscp_conv_1`, `sscp_conv_*.norm`, `**.norm.mean`.
+    /// `*` stays between dots, `**` crosses them. May be given several times; all if not given
+    #[arg(long = "stage", value_name = "GLOB")]
+    pub stages: Vec<String>,
+
+    /// A fixture of the repository: `tiny` or `sscp-real` [default: tiny]
+    #[arg(long, value_name = "NAME", conflicts_with = "checkpoint")]
+    pub fixture: Option<String>,
+
+    /// A Gemma 3n checkpoint folder in Hugging Face or MLX layout
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint: Option<PathBuf>,
+
+    /// A WAV recording; the fixture's own if not given
+    #[arg(long, value_name = "FILE", conflicts_with = "mel")]
+    pub audio: Option<PathBuf>,
+
+    /// Log-mel features instead of a recording: safetensors with `mel` [B,T,128] F32 and `mask`
+    /// [B,T] U8 (1 = valid)
+    #[arg(long, value_name = "FILE")]
+    pub mel: Option<PathBuf>,
+
+    /// On which side the recording is padded; `auto` asks the checkpoint
+    #[arg(long, value_enum, default_value_t)]
+    pub padding: Padding,
+
+    /// Cut recordings over 30 s instead of refusing them
+    #[arg(long)]
+    pub truncate: bool,
+
+    /// Which dtypes the model runs in: bf16, mixed or f32
+    #[arg(long, value_name = "PROFILE", default_value_t)]
+    pub profile: Profile,
+
+    /// Which arithmetic the emitted graph reproduces: mlx-cpu or native
+    #[arg(long, value_name = "CONTRACT", default_value_t)]
+    pub contract: Contract,
+
+    /// Seed of a fixture whose weights are generated
+    #[arg(long, value_name = "N", conflicts_with = "checkpoint")]
+    pub seed: Option<u64>,
+}
+
+/// Where and how the sides run.
+#[derive(Debug, Args)]
+pub struct EngineArgs {
+    /// IREE device
+    #[arg(long, value_enum, default_value_t)]
+    pub device: DeviceArg,
+
+    /// Worker threads of local-task and of the interpreter [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+
+    /// Neither read nor write the caches of compiled modules and reference captures
+    #[arg(long)]
+    pub no_cache: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// The side that is right by definition: mlx, or recorded:FILE
+    #[arg(long, value_name = "SIDE", default_value = "mlx", value_parser = reference)]
+    pub reference: Side,
+
+    /// The side under test: iree, interp, or recorded:FILE
+    #[arg(long, value_name = "SIDE", default_value = "iree", value_parser = candidate)]
+    pub candidate: Side,
+
+    /// Whether the strict interpreter runs beside the candidate, to tell whose fault a difference
+    /// is; `auto`: if it is below 2·10⁹ multiply-adds
+    #[arg(long, value_enum, default_value_t)]
+    pub interp: InterpArg,
+
+    /// Write the JSON report here
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Write every side's tensors here, as safetensors
+    #[arg(long, value_name = "DIR")]
+    pub captures: Option<PathBuf>,
+}
+
+/// Arguments of `stages`.
+#[derive(Debug, Args)]
+pub struct StagesArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// Arguments of `capture`.
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// The side to run: mlx, iree or interp
+    #[arg(long, value_name = "SIDE", value_parser = live)]
+    pub side: Side,
+
+    /// The file to write; its keys are boundary names
+    #[arg(long, value_name = "FILE.safetensors")]
+    pub out: PathBuf,
+}
+
+/// Arguments of `fixture`.
+#[derive(Debug, Args)]
+pub struct FixtureArgs {
+    /// A Gemma 3n config.json
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// Seed of the weights
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// The folder to write: config.json, model.safetensors and the processor's configuration
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// On which side recordings are padded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Padding {
+    Left,
+    Right,
+    #[default]
+    Auto,
+}
+
+/// An IREE device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DeviceArg {
+    /// A pool of worker threads.
+    #[default]
+    LocalTask,
+    /// The calling thread.
+    LocalSync,
+}
+
+/// Whether the interpreter runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum InterpArg {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// What produces boundaries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The live MLX.
+    Mlx,
+    /// The emitted graph, compiled and run.
+    Iree,
+    /// The strict interpreter of the emitted graph.
+    Interp,
+    /// A capture of any implementation.
+    Recorded(PathBuf),
+}
+
+fn side(text: &str, allowed: &[&str]) -> Result<Side, String> {
+    let side = match text.split_once(':') {
+        Some(("recorded", file)) if !file.is_empty() => {
+            Some((Side::Recorded(file.into()), "recorded:FILE"))
+        }
+        _ => match text {
+            "mlx" => Some((Side::Mlx, "mlx")),
+            "iree" => Some((Side::Iree, "iree")),
+            "interp" => Some((Side::Interp, "interp")),
+            _ => None,
+        },
+    };
+    match side {
+        Some((side, name)) if allowed.contains(&name) => Ok(side),
+        _ => Err(format!("it must be one of {}", allowed.join(", "))),
+    }
+}
+
+fn reference(text: &str) -> Result<Side, String> {
+    side(text, &["mlx", "recorded:FILE"])
+}
+
+fn candidate(text: &str) -> Result<Side, String> {
+    side(text, &["iree", "interp", "recorded:FILE"])
+}
+
+fn live(text: &str) -> Result<Side, String> {
+    side(text, &["mlx", "iree", "interp"])
+}
+
+/// The arguments with `run` put in where the first one is a flag of it: `qualify --stage X`.
+pub fn with_default_command(
+    args: impl Iterator<Item = std::ffi::OsString>,
+) -> Vec<std::ffi::OsString> {
+    let mut args: Vec<_> = args.collect();
+    let own = ["-h", "--help", "-V", "--version"];
+    if args
+        .get(1)
+        .and_then(|arg| arg.to_str())
+        .is_some_and(|arg| arg.starts_with('-') && !own.contains(&arg))
+    {
+        args.insert(1, "run".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(with_default_command(line.split(' ').map(Into::into)))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_first_means_run() {
+        let cli = parse("qualify --stage sscp_conv_1 --profile f32").unwrap();
+        let Command::Run(args) = cli.command else {
+            panic!("not run")
+        };
+        assert_eq!(args.model.stages, ["sscp_conv_1"]);
+        assert_eq!(args.model.profile, Profile::F32);
+        assert_eq!(args.reference, Side::Mlx);
+    }
+
+    #[test]
+    fn sides_are_checked_where_they_are_given() {
+        assert!(parse("qualify run --reference iree").is_err());
+        assert!(parse("qualify run --candidate mlx").is_err());
+        assert!(parse("qualify run --candidate recorded:").is_err());
+        assert!(parse("qualify run --candidate recorded:a.safetensors").is_ok());
+        assert!(parse("qualify capture --side recorded:x --out y.safetensors").is_err());
+    }
+
+    #[test]
+    fn a_seed_with_a_checkpoint_is_a_usage_error() {
+        assert!(parse("qualify run --checkpoint d --seed 1").is_err());
+        assert!(parse("qualify run --checkpoint d --fixture tiny").is_err());
+        assert!(parse("qualify run --threads 0").is_err());
+    }
+
+    #[test]
+    fn bare_is_a_usage_error() {
+        assert_eq!(parse("qualify").unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,105 @@
+//! What the sides run on: the native libraries, the caches, MLX and an IREE device.
+
+use std::time::Duration;
+
+use oracle::{
+    MlxSide,
+    iree::{IreeSide, Unit},
+    libm,
+};
+use reports::wire::{Fingerprint, Iree};
+use runtime::{DeviceKind, Native, Store, Toolchain};
+
+use crate::{
+    cli::{DeviceArg, EngineArgs},
+    failure::{Failure, Kind, OrFail},
+    fingerprint,
+};
+
+/// Everything opened and found fit.
+#[derive(Debug)]
+pub struct Engine {
+    /// Where the native libraries are.
+    pub native: Native,
+    /// Compiled modules and reference captures, unless they are not kept.
+    pub store: Option<Store>,
+    /// MLX, if a side needs it.
+    pub mlx: Option<MlxSide>,
+    /// IREE, if a side needs it.
+    pub iree: Option<IreeSide>,
+    threads: usize,
+}
+
+/// Which sides a run needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// The live MLX.
+    pub mlx: bool,
+    /// An IREE device.
+    pub iree: bool,
+}
+
+impl Engine {
+    /// Opens what is needed, and checks that this host computes what the contract states.
+    ///
+    /// # Errors
+    /// When a library, a device or the cache cannot be used, or the host's libm differs.
+    pub fn open(args: &EngineArgs, needs: Needs) -> Result<Engine, Failure> {
+        let threads = args.threads.map_or_else(
+            || std::thread::available_parallelism().map_or(1, usize::from),
+            usize::from,
+        );
+        // Fails only where the pool is made already, which nothing before this does.
+        let _ = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global();
+        let native = Native::locate().or_fail(Kind::Environment)?;
+        let store = if args.no_cache {
+            None
+        } else {
+            Some(Store::open_default().or_fail(Kind::Environment)?)
+        };
+        let mlx = if needs.mlx {
+            libm::check().or_fail(Kind::Environment)?;
+            Some(MlxSide::new().or_fail(Kind::Environment)?)
+        } else {
+            None
+        };
+        let iree = if needs.iree {
+            let kind = match args.device {
+                DeviceArg::LocalTask => DeviceKind::LocalTask,
+                DeviceArg::LocalSync => DeviceKind::LocalSync,
+            };
+            let workers = (kind == DeviceKind::LocalTask).then_some(threads);
+            let toolchain = Toolchain::new(&native, store.clone());
+            Some(IreeSide::open(kind, workers, toolchain).or_fail(Kind::Environment)?)
+        } else {
+            None
+        };
+        Ok(Engine {
+            native,
+            store,
+            mlx,
+            iree,
+            threads,
+        })
+    }
+
+    /// What this run runs on. `unit` is the module whose flags stand for all.
+    pub fn fingerprint(&self, unit: Option<&Unit>) -> Fingerprint {
+        let mlx = self
+            .mlx
+            .as_ref()
+            .map(|side| fingerprint::mlx(side, &self.native));
+        let iree: Option<Iree> =
+            self.iree.as_ref().zip(unit).map(|(side, unit)| {
+                fingerprint::iree(&unit.flags, &side.device().kind().to_string())
+            });
+        fingerprint::of(mlx, iree, fingerprint::host(self.threads))
+    }
+}
+
+/// Seconds, for reports.
+pub fn seconds(elapsed: Duration) -> f64 {
+    elapsed.as_secs_f64()
+}

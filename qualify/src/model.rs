@@ -1,0 +1,99 @@
+//! The model a run is about: its tensors, its inputs, its graph and the selected boundaries.
+
+use emitter::Contract;
+use fixtures::{Fixture, FixtureError};
+use stages::{
+    Boundary, Checkpoint, Graph, Profile, audio::PaddingSide, model::gemma3n_audio::audio_encoder,
+    registry::select,
+};
+
+use crate::{
+    cli::{ModelArgs, Padding},
+    failure::{Failure, Kind, OrFail},
+    inputs::Inputs,
+};
+
+/// The fixture of a run that names none.
+const DEFAULT_FIXTURE: &str = "tiny";
+
+/// A model, ready to be cut.
+#[derive(Debug)]
+pub struct Model {
+    /// The audio tensors and the configuration.
+    pub checkpoint: Checkpoint,
+    /// What it is run on.
+    pub inputs: Inputs,
+    /// Which dtypes it runs in.
+    pub profile: Profile,
+    /// Which arithmetic the emitted graph reproduces.
+    pub contract: Contract,
+    /// Level one, for these clips and frames.
+    pub graph: Graph,
+    /// Positions of the selected boundaries among the graph's.
+    selected: Vec<usize>,
+}
+
+impl Model {
+    /// Opens what the command line names.
+    ///
+    /// # Errors
+    /// When a file is missing or malformed, or a selector selects nothing.
+    pub fn open(args: &ModelArgs) -> Result<Model, Failure> {
+        let (checkpoint, clip) = match &args.checkpoint {
+            Some(dir) => (Checkpoint::open(dir).or_fail(Kind::Input)?, None),
+            None => {
+                let name = args.fixture.as_deref().unwrap_or(DEFAULT_FIXTURE);
+                let fixture = Fixture::named(name, args.seed.unwrap_or(0)).map_err(|error| {
+                    let kind = match error {
+                        FixtureError::Unknown { .. } => Kind::Usage,
+                        _ => Kind::Input,
+                    };
+                    Failure::caused(kind, &error)
+                })?;
+                (fixture.checkpoint, Some(fixture.audio))
+            }
+        };
+        let padding = match args.padding {
+            Padding::Left => PaddingSide::Left,
+            Padding::Right => PaddingSide::Right,
+            Padding::Auto => checkpoint.padding_side(),
+        };
+        let inputs = match (&args.mel, args.audio.as_ref().or(clip.as_ref())) {
+            (Some(file), _) => Inputs::features(file)?,
+            (None, Some(file)) => Inputs::recording(file, padding, args.truncate)?,
+            (None, None) => {
+                let message = "a checkpoint needs --audio FILE or --mel FILE to be run on";
+                return Err(Failure::new(Kind::Usage, message));
+            }
+        };
+        let graph = audio_encoder(
+            checkpoint.config(),
+            args.profile,
+            inputs.clips,
+            inputs.frames,
+        )
+        .or_fail(Kind::Input)?;
+        let selected = {
+            let chosen = select(&graph, &args.stages).or_fail(Kind::Usage)?;
+            let position = |b: &&Boundary| graph.boundaries().iter().position(|o| o.id == b.id);
+            chosen.iter().filter_map(position).collect()
+        };
+        let (profile, contract) = (args.profile, args.contract);
+        Ok(Model {
+            checkpoint,
+            inputs,
+            profile,
+            contract,
+            graph,
+            selected,
+        })
+    }
+
+    /// The selected boundaries, in evaluation order.
+    pub fn selected(&self) -> Vec<&Boundary> {
+        self.selected
+            .iter()
+            .map(|&i| &self.graph.boundaries()[i])
+            .collect()
+    }
+}

@@ -1,0 +1,316 @@
+//! `qualify run`: both sides, every selected boundary, one report.
+
+pub mod candidate;
+mod judge;
+mod plan;
+pub mod reference;
+mod write;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use oracle::Captures;
+use reports::{
+    events::{Event, Phase, Sink},
+    verdict::{ExitCode, Verdict},
+    wire::{Inputs, Model as ModelReport, NonInterference, Report, SCHEMA_VERSION, Timing, Tool},
+};
+use stages::{Boundary, BoundaryId};
+
+use crate::{
+    cli::{InterpArg, RunArgs, Side},
+    engine::{Engine, Needs, seconds},
+    failure::{Failure, Kind, OrFail},
+    model::Model,
+};
+
+use candidate::{Candidate, Units};
+use judge::Captured;
+pub use plan::Plan;
+pub use write::{parent, save, writable};
+
+/// Multiply-adds up to which `--interp auto` interprets.
+const INTERP_LIMIT: u64 = 2_000_000_000;
+
+/// Tells every sink of the run, from whichever thread.
+pub struct Events<'a>(Mutex<&'a mut (dyn Sink + Send)>);
+
+impl<'a> Events<'a> {
+    /// Events for this sink.
+    pub fn new(sink: &'a mut (dyn Sink + Send)) -> Events<'a> {
+        Events(Mutex::new(sink))
+    }
+
+    fn send(&self, event: &Event) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .event(event);
+    }
+
+    fn start(&self, phase: Phase, total: usize) -> Instant {
+        self.send(&Event::PhaseStarted {
+            phase,
+            total: Some(total as u64),
+        });
+        Instant::now()
+    }
+
+    fn progress(&self, phase: Phase) -> impl FnMut(u64) {
+        move |done| self.send(&Event::PhaseProgress { phase, done })
+    }
+
+    fn finish(&self, phase: Phase, started: Instant, cached: bool) -> Duration {
+        let elapsed = started.elapsed();
+        self.send(&Event::PhaseFinished {
+            phase,
+            elapsed,
+            cached,
+        });
+        elapsed
+    }
+}
+
+/// Everything the sides computed.
+struct Sides {
+    reference: Captures,
+    candidate: Candidate,
+    interp: Option<Captures>,
+}
+
+/// Runs, judges and reports.
+///
+/// # Errors
+/// When something keeps the sides from being compared at all.
+pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<ExitCode, Failure> {
+    write::check(args)?;
+    let model = Model::open(&args.model)?;
+    let plan = Plan::of(&model).or_fail(Kind::Environment)?;
+    let needs = Needs {
+        mlx: args.reference == Side::Mlx,
+        iree: args.candidate == Side::Iree,
+    };
+    let engine = Engine::open(&args.engine, needs)?;
+    let mut timing = Timing::default();
+
+    let (units, reference) = std::thread::scope(|scope| {
+        let compiling = engine.iree.as_ref().map(|side| {
+            let (plan, events) = (&plan, events);
+            scope.spawn(move || {
+                let started = events.start(Phase::Compile, 3);
+                let units = Units::build(side, plan, &mut events.progress(Phase::Compile))?;
+                let elapsed = events.finish(Phase::Compile, started, units.cached());
+                Ok::<_, oracle::iree::IreeError>((units, elapsed))
+            })
+        });
+        let reference = capture_reference(&model, &plan, &engine, args, events);
+        let units = compiling.map(|thread| match thread.join() {
+            Ok(units) => units.or_fail(Kind::Environment),
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        (units.transpose(), reference)
+    });
+    let (reference, elapsed) = reference?;
+    timing.reference_s = Some(seconds(elapsed));
+    if reference.cached {
+        timing.cached.push("reference".to_owned());
+    }
+    let units = units?;
+    if let Some((units, elapsed)) = &units {
+        timing.compile_s = Some(seconds(*elapsed));
+        if units.cached() {
+            timing.cached.push("compile".to_owned());
+        }
+    }
+    let units = units.map(|(units, _)| units);
+    let reference = reference.captures;
+
+    let (candidate, interp) = run_candidate(
+        &model,
+        &plan,
+        &engine,
+        units.as_ref(),
+        &reference,
+        args,
+        events,
+        &mut timing,
+    )?;
+    let sides = Sides {
+        reference,
+        candidate,
+        interp,
+    };
+
+    let started = events.start(Phase::Compare, model.selected().len());
+    let boundaries = judge_all(&model, &sides, events);
+    timing.compare_s = Some(seconds(events.finish(Phase::Compare, started, false)));
+
+    let checkpoint = &model.checkpoint;
+    let mut report = Report {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool {
+            name: "qualify".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: env!("QUALIFY_COMMIT").to_owned(),
+        },
+        created: reports::wire::rfc3339(SystemTime::now()),
+        command,
+        fingerprint: engine.fingerprint(units.as_ref().map(|units| &units.production)),
+        model: ModelReport {
+            kind: "gemma3n-audio".to_owned(),
+            checkpoint_sha256: checkpoint.audio_tensors_sha256(),
+            config_sha256: checkpoint.config().sha256().to_owned(),
+            profile: model.profile.name().to_owned(),
+            contract: model.contract.name().to_owned(),
+            bucket: model.inputs.frames,
+            clips: model.inputs.clips,
+        },
+        inputs: Inputs {
+            audio_sha256: model.inputs.sha256.clone(),
+            frames: model.inputs.valid.clone(),
+            padding: model.inputs.padding.to_string(),
+        },
+        boundaries,
+        first_divergence: Default::default(),
+        controls: Vec::new(),
+        non_interference: NonInterference {
+            tapped: sides.candidate.tapped_agrees,
+            chained: sides.candidate.chained_agrees,
+        },
+        timing,
+        policy: Default::default(),
+        verdict: Verdict::Inconclusive,
+        exit_code: 0,
+    };
+    report.conclude();
+    write::results(args, &model, &report, &sides)?;
+    let code = ExitCode::from_verdict(report.verdict);
+    events.send(&Event::RunFinished(Arc::new(report)));
+    Ok(code)
+}
+
+fn capture_reference(
+    model: &Model,
+    plan: &Plan,
+    engine: &Engine,
+    args: &RunArgs,
+    events: &Events<'_>,
+) -> Result<(reference::Reference, Duration), Failure> {
+    let wanted: Vec<&Boundary> = plan
+        .tapped_ids
+        .iter()
+        .filter_map(|id| model.graph.boundary(id))
+        .collect();
+    let started = events.start(Phase::Reference, wanted.len());
+    let mut done = 0;
+    let mut progress = events.progress(Phase::Reference);
+    let captured = reference::capture(model, engine, &args.reference, &wanted, &mut |_| {
+        done += 1;
+        progress(done);
+    })?;
+    let elapsed = events.finish(Phase::Reference, started, captured.cached);
+    Ok((captured, elapsed))
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of a run, each borrowed once"
+)]
+fn run_candidate(
+    model: &Model,
+    plan: &Plan,
+    engine: &Engine,
+    units: Option<&Units>,
+    reference: &Captures,
+    args: &RunArgs,
+    events: &Events<'_>,
+    timing: &mut Timing,
+) -> Result<(Candidate, Option<Captures>), Failure> {
+    let steps = plan.steps.len();
+    let interpret = || {
+        let started = events.start(Phase::Interp, steps);
+        let mut progress = events.progress(Phase::Interp);
+        let captures = candidate::interpreted_steps(model, plan, reference, &mut progress)
+            .or_fail(Kind::Environment)?;
+        Ok::<_, Failure>((captures, events.finish(Phase::Interp, started, false)))
+    };
+    let mut candidate = match (&args.candidate, engine.iree.as_ref().zip(units)) {
+        (Side::Recorded(file), _) => {
+            let selected = model.selected();
+            let inherited = reference::recorded(model, file, &selected)?;
+            Candidate {
+                inherited,
+                ..Candidate::default()
+            }
+        }
+        (Side::Iree, Some((side, units))) => {
+            let started = events.start(Phase::Candidate, steps + 2);
+            let mut progress = events.progress(Phase::Candidate);
+            let candidate = candidate::on_iree(model, plan, side, units, reference, &mut progress)
+                .or_fail(Kind::Environment)?;
+            events.finish(Phase::Candidate, started, false);
+            timing.candidate_s = candidate.production.map(seconds);
+            candidate
+        }
+        _ => {
+            let started = events.start(Phase::Candidate, 1);
+            let inherited = candidate::interpreted_whole(model, plan).or_fail(Kind::Environment)?;
+            timing.candidate_s = Some(seconds(events.finish(Phase::Candidate, started, false)));
+            Candidate {
+                inherited,
+                ..Candidate::default()
+            }
+        }
+    };
+    let exact = plan.steps.iter().all(|step| step.stated.is_exact());
+    let wanted = match args.interp {
+        InterpArg::On if !exact => {
+            let message =
+                "--interp on: the native contract states no order, so there is no interpretation";
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        InterpArg::On => true,
+        InterpArg::Off => false,
+        InterpArg::Auto => exact && plan.multiply_adds() < INTERP_LIMIT,
+    };
+    let is_candidate = args.candidate == Side::Interp;
+    let mut interp = None;
+    if wanted || is_candidate {
+        let (captures, elapsed) = interpret()?;
+        timing.interp_s = Some(seconds(elapsed));
+        if is_candidate {
+            candidate.local = Some(captures.clone());
+        }
+        interp = Some(captures);
+    }
+    Ok((candidate, interp))
+}
+
+fn judge_all(model: &Model, sides: &Sides, events: &Events<'_>) -> Vec<reports::wire::Boundary> {
+    let captured = Captured {
+        reference: &sides.reference,
+        inherited: &sides.candidate.inherited,
+        local: sides.candidate.local.as_ref(),
+        interp: sides.interp.as_ref(),
+    };
+    let mut inherited: HashMap<BoundaryId, Verdict> = HashMap::new();
+    let mut judged = Vec::new();
+    let mut progress = events.progress(Phase::Compare);
+    for boundary in model.selected() {
+        let parents = model.graph.parents(boundary);
+        let worst = parents
+            .iter()
+            .filter_map(|parent| inherited.get(&parent.id).copied())
+            .max()
+            .unwrap_or(Verdict::BitExact);
+        let result = captured.judge(&model.graph, boundary, worst);
+        inherited.insert(boundary.id.clone(), result.inherited.verdict);
+        events.send(&Event::BoundaryJudged(Arc::new(result.clone())));
+        judged.push(result);
+        progress(judged.len() as u64);
+    }
+    judged
+}

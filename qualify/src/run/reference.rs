@@ -1,0 +1,140 @@
+//! The reference's captures: live from MLX, from the cache, or recorded.
+
+use std::{fmt::Write, path::Path, sync::Arc};
+
+use emitter::Cut;
+use oracle::{Captures, Notes, Recorded, RecordedError};
+use runtime::{Key, KeyHasher, Store};
+use stages::Boundary;
+
+use crate::{
+    cli::Side,
+    engine::Engine,
+    failure::{Failure, Kind, OrFail},
+    fingerprint,
+    model::Model,
+};
+
+/// The kind of these entries in the store.
+const KIND: &str = "reference";
+
+/// Captured values, and whether they came out of the cache.
+#[derive(Debug)]
+pub struct Reference {
+    /// The boundaries' values.
+    pub captures: Captures,
+    /// Whether nothing was computed.
+    pub cached: bool,
+}
+
+/// The reference's values of the wanted boundaries.
+///
+/// # Errors
+/// When MLX fails, or a recording lacks a boundary.
+pub fn capture(
+    model: &Model,
+    engine: &Engine,
+    side: &Side,
+    wanted: &[&Boundary],
+    progress: &mut dyn FnMut(&Boundary),
+) -> Result<Reference, Failure> {
+    match (side, &engine.mlx) {
+        (Side::Recorded(file), _) => {
+            let captures = recorded(model, file, wanted)?;
+            Ok(Reference {
+                captures,
+                cached: false,
+            })
+        }
+        (_, Some(mlx)) => {
+            let key = engine
+                .store
+                .as_ref()
+                .map(|store| (store, key(model, engine, wanted)));
+            if let Some(captures) = key.as_ref().and_then(|(store, key)| cached(store, key)) {
+                return Ok(Reference {
+                    captures,
+                    cached: true,
+                });
+            }
+            let weights = |name: &str| model.checkpoint.tensor(name).cloned();
+            let captures = mlx
+                .capture(
+                    &model.graph,
+                    &weights,
+                    &model.inputs.tensors,
+                    wanted,
+                    progress,
+                )
+                .or_fail(Kind::Environment)?;
+            if let Some((store, key)) = &key {
+                let bytes = captures
+                    .to_bytes(&Notes::new())
+                    .or_fail(Kind::Environment)?;
+                store.put(KIND, key, &bytes).or_fail(Kind::Environment)?;
+            }
+            Ok(Reference {
+                captures,
+                cached: false,
+            })
+        }
+        (_, None) => Err(Failure::new(
+            Kind::Environment,
+            "use MLX: it was not opened",
+        )),
+    }
+}
+
+/// A recording's values of the wanted boundaries.
+///
+/// # Errors
+/// When the file cannot be read, or lacks one of them.
+pub fn recorded(model: &Model, file: &Path, wanted: &[&Boundary]) -> Result<Captures, Failure> {
+    let recorded: Result<Captures, RecordedError> =
+        Recorded::open(file).and_then(|recorded| recorded.capture(&model.graph, wanted));
+    recorded.or_fail(Kind::Input)
+}
+
+/// An entry that cannot be read as captures is as good as none.
+fn cached(store: &Store, key: &Key) -> Option<Captures> {
+    let entry = store.get(KIND, key).ok()??;
+    let origin = store.root().join(KIND);
+    Captures::from_shared(&origin, Arc::new(entry))
+        .ok()
+        .map(|(captures, _)| captures)
+}
+
+/// What the reference's values depend on.
+fn key(model: &Model, engine: &Engine, wanted: &[&Boundary]) -> Key {
+    let cut = Cut::tapped(&model.graph, wanted);
+    let mut graph = String::new();
+    for &value in &cut.nodes {
+        let _ = writeln!(graph, "{value:?} {:?}", model.graph.node(value));
+    }
+    let outputs = format!("{:?}", cut.outputs);
+    let weights = cut.weights(&model.graph);
+    // A tensor that is missing is the reference's error to report.
+    let digest = model
+        .checkpoint
+        .digest(weights.iter().copied())
+        .unwrap_or_default();
+    let mut hasher = KeyHasher::new()
+        .part("graph", graph.as_bytes())
+        .part("outputs", outputs.as_bytes())
+        .part("weights", digest.as_bytes())
+        .part("profile", model.profile.name().as_bytes())
+        .part("library", engine.native.mlx.sha256.as_bytes())
+        .part("device", b"cpu")
+        .part("libm", oracle::libm::digest().as_bytes())
+        .part(
+            "environment",
+            format!("{:?}", fingerprint::mlx_environment()).as_bytes(),
+        );
+    for (name, tensor) in &model.inputs.tensors {
+        let kind = format!("{name} {} {}", tensor.dtype(), tensor.shape());
+        hasher = hasher
+            .part("input", kind.as_bytes())
+            .part("values", tensor.bytes());
+    }
+    hasher.finish()
+}

@@ -1,0 +1,158 @@
+//! Writes what a run was asked to write: the report, and every side's tensors.
+
+use std::{fs, path::Path};
+
+use oracle::{Captures, Notes};
+use reports::wire::{Report, write_report};
+use stages::{BoundaryId, DType, Tensor};
+
+use super::Sides;
+use crate::{
+    cli::RunArgs,
+    failure::{Failure, Kind, OrFail},
+    interrupt,
+    model::Model,
+};
+
+/// Finds out before any work whether the results can be written.
+///
+/// # Errors
+/// When a place they are to go to cannot be written.
+pub fn check(args: &RunArgs) -> Result<(), Failure> {
+    if let Some(report) = &args.report {
+        writable(parent(report)).map_err(|error| {
+            Failure::new(
+                Kind::Environment,
+                format!("write {}: {error}", report.display()),
+            )
+        })?;
+        if report.is_dir() {
+            let message = format!("write {}: it is a folder", report.display());
+            return Err(Failure::new(Kind::Environment, message));
+        }
+    }
+    if let Some(captures) = &args.captures {
+        fs::create_dir_all(captures)
+            .and_then(|()| writable(captures))
+            .map_err(|error| {
+                Failure::new(
+                    Kind::Environment,
+                    format!("write captures to {}: {error}", captures.display()),
+                )
+            })?;
+    }
+    Ok(())
+}
+
+/// The folder a file is in.
+pub fn parent(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether files can be made in a folder.
+///
+/// # Errors
+/// When not.
+pub fn writable(folder: &Path) -> std::io::Result<()> {
+    tempfile::tempfile_in(folder).map(drop)
+}
+
+/// Writes the report and the captures.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn results(
+    args: &RunArgs,
+    model: &Model,
+    report: &Report,
+    sides: &Sides,
+) -> Result<(), Failure> {
+    let _putting = interrupt::putting();
+    if let Some(folder) = &args.captures {
+        let fingerprint = serde_json::to_string(&report.fingerprint).or_fail(Kind::Environment)?;
+        let captured = [
+            ("reference", Some(&sides.reference)),
+            ("inherited", Some(&sides.candidate.inherited)),
+            ("local", sides.candidate.local.as_ref()),
+            ("interp", sides.interp.as_ref()),
+        ];
+        for (name, captures) in captured {
+            let file = folder.join(format!("{name}.safetensors"));
+            match captures {
+                Some(captures) => save(captures, model, &fingerprint, &file)?,
+                // One of an earlier run would be taken for this run's.
+                None => match fs::remove_file(&file) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        let message = format!("remove {}: {error}", file.display());
+                        return Err(Failure::new(Kind::Environment, message));
+                    }
+                    _ => {}
+                },
+            }
+        }
+    }
+    if let Some(path) = &args.report {
+        write_report(path, report).or_fail(Kind::Environment)?;
+    }
+    Ok(())
+}
+
+/// Writes captures in the dtype of each boundary's grid; a boundary with values off its grid is
+/// written as F32 and noted.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn save(
+    captures: &Captures,
+    model: &Model,
+    fingerprint: &str,
+    file: &Path,
+) -> Result<(), Failure> {
+    let mut written = Captures::new();
+    let mut off_grid = Vec::new();
+    for (id, tensor) in captures.iter() {
+        let grid = model
+            .graph
+            .boundary(id)
+            .map(|b| model.graph.info(b.value).dtype);
+        let tensor = match grid {
+            Some(DType::BF16) if tensor.dtype() == DType::F32 => match narrowed(tensor) {
+                Some(narrow) => narrow,
+                None => {
+                    off_grid.push(id.clone());
+                    tensor.clone()
+                }
+            },
+            _ => tensor.clone(),
+        };
+        written.insert(id.clone(), tensor);
+    }
+    let mut notes = Notes::from([("fingerprint".to_owned(), fingerprint.to_owned())]);
+    if !off_grid.is_empty() {
+        let names: Vec<&str> = off_grid.iter().map(BoundaryId::as_str).collect();
+        notes.insert("off_grid".to_owned(), names.join(","));
+    }
+    written.save(file, &notes).or_fail(Kind::Environment)
+}
+
+/// The same values as BF16, if all of them are.
+fn narrowed(tensor: &Tensor) -> Option<Tensor> {
+    let values = tensor.as_f32()?;
+    let mut bytes = Vec::with_capacity(values.len() * 2);
+    for value in values {
+        let bits = value.to_bits();
+        if bits & 0xFFFF != 0 && !value.is_nan() {
+            return None;
+        }
+        let half = if value.is_nan() {
+            0x7FC0
+        } else {
+            (bits >> 16) as u16
+        };
+        bytes.extend(half.to_ne_bytes());
+    }
+    Tensor::from_bytes(DType::BF16, tensor.shape().clone(), &bytes).ok()
+}
