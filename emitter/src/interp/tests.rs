@@ -236,6 +236,8 @@ fn reduced(x: &Tensor, axes: &[usize], step: impl Fn(f32, f32) -> f32, start: f3
         .collect()
 }
 
+type Step<'a> = &'a dyn Fn(f32, f32) -> f32;
+
 fn check_reduce(x: &Tensor, axes: &[usize]) {
     let dims = x.shape().dims();
     let kept: Vec<usize> = (0..dims.len())
@@ -248,7 +250,7 @@ fn check_reduce(x: &Tensor, axes: &[usize]) {
     };
     let larger = |acc: f32, x: f32| if acc.is_nan() || acc >= x { acc } else { x };
     let smaller = |acc: f32, x: f32| if acc.is_nan() || acc <= x { acc } else { x };
-    let cases: [(Combine, f32, &dyn Fn(f32, f32) -> f32); 4] = [
+    let cases: [(Combine, f32, Step<'_>); 4] = [
         (SEQUENTIAL, 0.0, &|acc, x| acc + x),
         (rounded, 0.0, &|acc, x| round_bf16(acc + x)),
         (Combine::Max, f32::NEG_INFINITY, &larger),

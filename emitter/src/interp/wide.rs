@@ -35,6 +35,12 @@ pub(crate) fn widest<L: Loop>(work: L) -> L::Output {
     work.run::<Plain>()
 }
 
+/// Runs `work` in the form for any processor.
+#[cfg(test)]
+pub(crate) fn plainest<L: Loop>(work: L) -> L::Output {
+    work.run::<Plain>()
+}
+
 /// For any processor.
 #[derive(Clone, Copy)]
 struct Plain([f32; 8]);

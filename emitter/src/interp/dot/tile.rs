@@ -81,3 +81,39 @@ fn load<V: Eight>(row: &[f32; WIDE]) -> [V; 2] {
     let (halves, _) = row.as_chunks::<8>();
     [V::load(&halves[0]), V::load(&halves[1])]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::wide::{plainest, widest};
+
+    #[test]
+    fn every_form_of_the_loop_gives_the_same_bits() {
+        let value = |i: usize| ((i * 7919 % 1009) as f32 - 500.0) * 1.37;
+        let left: Vec<[f32; TALL]> = (0..50)
+            .map(|k| std::array::from_fn(|i| value(k * TALL + i)))
+            .collect();
+        let right: Vec<[f32; WIDE]> = (0..50)
+            .map(|k| std::array::from_fn(|i| 1.0 / value(k * WIDE + i)))
+            .collect();
+        for fused in [false, true] {
+            let (mut plain, mut wide) = (vec![0.5; 4 * 21], vec![0.5; 4 * 21]);
+            let sweep = |out| Sweep {
+                left: &left,
+                right: &right,
+                fused,
+                out,
+                stride: 21,
+                column: 16,
+            };
+            plainest(sweep(&mut plain));
+            widest(sweep(&mut wide));
+            assert_eq!(plain, wide);
+            assert!(
+                plain
+                    .chunks(21)
+                    .all(|row| row[..16] == [0.5; 16] && row[16] != 0.5)
+            );
+        }
+    }
+}

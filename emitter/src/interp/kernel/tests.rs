@@ -21,6 +21,12 @@ const ODD: [f32; 12] = [
     f32::NAN,
 ];
 
+/// An operation and what it gives by definition.
+type Case<Op, T, R> = (Op, fn(T, T) -> R);
+
+/// By definition in I64, for operands of that width.
+type Shifted = fn(i64, i64, u32) -> i64;
+
 fn pairs() -> (Vec<f32>, Vec<f32>) {
     ODD.iter()
         .flat_map(|&a| ODD.iter().map(move |&b| (a, b)))
@@ -75,7 +81,7 @@ fn unary(write: impl FnOnce(&mut KernelBuilder, Reg) -> Reg, x: &[f32]) -> Vec<f
 #[test]
 fn float_arithmetic_is_ieee_on_every_pair_of_odd_values() {
     let (a, b) = pairs();
-    let cases: [(Binary, fn(f32, f32) -> f32); 4] = [
+    let cases: [Case<Binary, f32, f32>; 4] = [
         (Binary::Add, |a, b| a + b),
         (Binary::Sub, |a, b| a - b),
         (Binary::Mul, |a, b| a * b),
@@ -209,7 +215,7 @@ fn rounding_to_bf16_is_to_nearest_even_and_quiets_nan() {
 #[test]
 fn comparisons_are_ordered_but_for_ne_and_uno() {
     let (a, b) = pairs();
-    let cases: [(Predicate, fn(f32, f32) -> bool); 7] = [
+    let cases: [Case<Predicate, f32, bool>; 7] = [
         (Predicate::Eq, |a, b| a == b),
         (Predicate::Ne, |a, b| a != b),
         (Predicate::Lt, |a, b| a < b),
@@ -247,7 +253,7 @@ fn integers_wrap_and_compare_with_and_without_sign() {
         .iter()
         .flat_map(|&a| WHOLE.iter().map(move |&b| (a, b)))
         .unzip();
-    let cases: [(IntBinary, fn(i64, i64, u32) -> i64); 9] = [
+    let cases: [(IntBinary, Shifted); 9] = [
         (IntBinary::Add, |a, b, _| a.wrapping_add(b)),
         (IntBinary::Sub, |a, b, _| a.wrapping_sub(b)),
         (IntBinary::Mul, |a, b, _| a.wrapping_mul(b)),
@@ -299,7 +305,7 @@ fn integers_wrap_and_compare_with_and_without_sign() {
             }
         }
     }
-    let cases: [(Predicate, fn(i32, i32) -> bool); 9] = [
+    let cases: [Case<Predicate, i32, bool>; 9] = [
         (Predicate::Eq, |a, b| a == b),
         (Predicate::Ne, |a, b| a != b),
         (Predicate::Lt, |a, b| a < b),
