@@ -328,8 +328,8 @@ impl Printer<'_> {
                 text.push_str("      %s = arith.addf %o, %i0 : f32\n");
                 (0.0f32, rounded(&mut text, "%s", round_each))
             }
-            Combine::Max => (f32::NEG_INFINITY, extremum(&mut text, "ogt")),
-            Combine::Min => (f32::INFINITY, extremum(&mut text, "olt")),
+            Combine::Max => (f32::NEG_INFINITY, extremum(&mut text, "oge")),
+            Combine::Min => (f32::INFINITY, extremum(&mut text, "ole")),
         };
         let init = self.fill(&out, &info.shape, info.elem, start.to_bits());
         let generic = Generic {
@@ -483,9 +483,9 @@ fn rounded(text: &mut String, value: &str, grid: Option<DType>) -> String {
     }
 }
 
-/// `isnan(o) ? o : isnan(i) ? i : (o <better> i ? o : i)`.
-fn extremum(text: &mut String, better: &str) -> String {
-    let _ = writeln!(text, "      %b = arith.cmpf {better}, %o, %i0 : f32");
+/// `isnan(o) ? o : isnan(i) ? i : (o <no worse than> i ? o : i)`: of two zeros the first stays.
+fn extremum(text: &mut String, no_worse: &str) -> String {
+    let _ = writeln!(text, "      %b = arith.cmpf {no_worse}, %o, %i0 : f32");
     let _ = writeln!(text, "      %on = arith.cmpf uno, %o, %o : f32");
     let _ = writeln!(text, "      %keep = arith.ori %b, %on : i1");
     let _ = writeln!(text, "      %m = arith.select %keep, %o, %i0 : f32");
