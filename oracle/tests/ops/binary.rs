@@ -11,8 +11,14 @@ use crate::{
     },
 };
 
-const ARITHMETIC: [Op; 6] =
-    [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Power, Op::LogAddExp];
+const ARITHMETIC: [Op; 6] = [
+    Op::Add,
+    Op::Subtract,
+    Op::Multiply,
+    Op::Divide,
+    Op::Power,
+    Op::LogAddExp,
+];
 const COMPARING: [Op; 3] = [Op::Maximum, Op::Minimum, Op::GreaterEqual];
 
 /// Every pair of special values, then random pairs: any magnitudes; magnitudes that are close;
@@ -83,14 +89,28 @@ fn pairs_of(dtype: DType, seed: u64) -> [Tensor; 2] {
 }
 
 /// Exponents that `Power` may treat on their own.
-const EXPONENTS: [f64; 12] =
-    [2.0, 3.0, -1.0, 0.5, -0.5, 0.0, 1.0, -3.0, 10.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+const EXPONENTS: [f64; 12] = [
+    2.0,
+    3.0,
+    -1.0,
+    0.5,
+    -0.5,
+    0.0,
+    1.0,
+    -3.0,
+    10.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+];
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |op: &Op, dtype: DType| {
         let name = format!("{} {dtype}", op.name());
-        cases.push(case(name, &pairs_of(dtype, 7), |b, x| b.apply(op.clone(), x)));
+        cases.push(case(name, &pairs_of(dtype, 7), |b, x| {
+            b.apply(op.clone(), x)
+        }));
     };
     for dtype in FLOATS {
         ARITHMETIC.iter().for_each(|op| add(op, dtype));
@@ -105,21 +125,35 @@ pub fn cases() -> Vec<Case> {
             let mut x = unary::operands(dtype, 11);
             // The square is what models use.
             if exponent != 2.0 && dtype == DType::F32 && !full() {
-                let part: Vec<f32> =
-                    x.as_f32().unwrap().iter().step_by(16).copied().chain(specials()).collect();
+                let part: Vec<f32> = x
+                    .as_f32()
+                    .unwrap()
+                    .iter()
+                    .step_by(16)
+                    .copied()
+                    .chain(specials())
+                    .collect();
                 x = vector(dtype, &part);
             }
             let name = format!("Power {exponent} {dtype}");
-            cases.push(case(name, &[x], |b, x| b.binary_scalar(Op::Power, x[0], exponent)));
+            cases.push(case(name, &[x], |b, x| {
+                b.binary_scalar(Op::Power, x[0], exponent)
+            }));
         }
         let x = unary::operands(dtype, 12);
         let name = format!("LogAddExp 0 {dtype}");
-        cases.push(case(name, &[x], |b, x| b.binary_scalar(Op::LogAddExp, x[0], 0.0)));
+        cases.push(case(name, &[x], |b, x| {
+            b.binary_scalar(Op::LogAddExp, x[0], 0.0)
+        }));
     }
     for dtype in CARRIED {
         cases.push(case(
             format!("Select {dtype}"),
-            &[truths([4096], 1), any(dtype, [4096], 2), any(dtype, [4096], 3)],
+            &[
+                truths([4096], 1),
+                any(dtype, [4096], 2),
+                any(dtype, [4096], 3),
+            ],
             |b, x| b.apply(Op::Select, x),
         ));
     }
@@ -131,36 +165,53 @@ pub fn cases() -> Vec<Case> {
 fn views() -> Vec<Case> {
     let mut cases = Vec::new();
     for dtype in FLOATS {
-        let (x, row, column) =
-            (spiked(dtype, [6, 5], 1), spiked(dtype, [5], 2), spiked(dtype, [6, 1], 3));
+        let (x, row, column) = (
+            spiked(dtype, [6, 5], 1),
+            spiked(dtype, [5], 2),
+            spiked(dtype, [6, 1], 3),
+        );
         let inputs = [x.clone(), row.clone()];
         cases.push(case(format!("Subtract a row {dtype}"), &inputs, |b, x| {
             b.binary(Op::Subtract, x[0], x[1])
         }));
         let inputs = [x.clone(), column];
-        cases.push(case(format!("Divide by a column {dtype}"), &inputs, |b, x| {
-            b.binary(Op::Divide, x[0], x[1])
-        }));
+        cases.push(case(
+            format!("Divide by a column {dtype}"),
+            &inputs,
+            |b, x| b.binary(Op::Divide, x[0], x[1]),
+        ));
         let inputs = [x.clone(), spiked(dtype, [5, 6], 4)];
-        cases.push(case(format!("Multiply by a transposed one {dtype}"), &inputs, |b, x| {
-            let turned = b.transpose(x[1], &[1, 0])?;
-            b.apply(Op::Multiply, &[x[0], turned])
-        }));
-        cases.push(case(format!("Maximum with 0 {dtype}"), &[x.clone()], |b, x| {
-            b.binary_scalar(Op::Maximum, x[0], 0.0)
-        }));
+        cases.push(case(
+            format!("Multiply by a transposed one {dtype}"),
+            &inputs,
+            |b, x| {
+                let turned = b.transpose(x[1], &[1, 0])?;
+                b.apply(Op::Multiply, &[x[0], turned])
+            },
+        ));
+        cases.push(case(
+            format!("Maximum with 0 {dtype}"),
+            &[x.clone()],
+            |b, x| b.binary_scalar(Op::Maximum, x[0], 0.0),
+        ));
         cases.push(case(format!("0.1 times {dtype}"), &[x.clone()], |b, x| {
             let tenth = b.scalar(0.1, dtype);
             b.binary(Op::Multiply, tenth, x[0])
         }));
-        cases.push(case(format!("Select a constant {dtype}"), &[truths([6, 5], 5), x], |b, x| {
-            let low = b.full([6, 5], -1e9, dtype)?;
-            b.apply(Op::Select, &[x[0], x[1], low])
-        }));
+        cases.push(case(
+            format!("Select a constant {dtype}"),
+            &[truths([6, 5], 5), x],
+            |b, x| {
+                let low = b.full([6, 5], -1e9, dtype)?;
+                b.apply(Op::Select, &[x[0], x[1], low])
+            },
+        ));
     }
     let inputs = [integers([7], 6), integers([3, 1], 7)];
-    cases.push(case("GreaterEqual of a row and a column", &inputs, |b, x| {
-        b.binary(Op::GreaterEqual, x[0], x[1])
-    }));
+    cases.push(case(
+        "GreaterEqual of a row and a column",
+        &inputs,
+        |b, x| b.binary(Op::GreaterEqual, x[0], x[1]),
+    ));
     cases
 }

@@ -57,7 +57,9 @@ pub fn case_with_weights(
     let mut b = Builder::new();
     let mut values = Vec::new();
     let named = |kind: &str, tensors: &[Tensor]| -> BTreeMap<String, Tensor> {
-        tensors.iter().enumerate().map(|(i, t)| (format!("{kind}{i}"), t.clone())).collect()
+        // Not the same in two cases: the device keeps arguments by name.
+        let named = |(i, tensor): (usize, &Tensor)| (format!("{name}/{kind}{i}"), tensor.clone());
+        tensors.iter().enumerate().map(named).collect()
     };
     let (inputs, weights) = (named("x", inputs), named("w", weights));
     for (name, tensor) in &inputs {
@@ -68,5 +70,10 @@ pub fn case_with_weights(
     }
     let value = build(&mut b, &values).unwrap_or_else(|error| panic!("{name}: {error}"));
     b.boundary("result", value, "").unwrap();
-    Case { name, graph: b.finish(), inputs, weights }
+    Case {
+        name,
+        graph: b.finish(),
+        inputs,
+        weights,
+    }
 }

@@ -28,13 +28,24 @@ pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for from in CARRIED {
         for to in CARRIED {
-            cases.push(case(format!("AsType {from} to {to}"), &[operands(from)], |b, x| {
-                b.apply(Op::AsType { dtype: to }, x)
-            }));
+            cases.push(case(
+                format!("AsType {from} to {to}"),
+                &[operands(from)],
+                |b, x| b.apply(Op::AsType { dtype: to }, x),
+            ));
         }
-        cases.push(case(format!("Input {from}"), &[any(from, [3, 4], 1)], |_, x| Ok(x[0])));
+        cases.push(case(
+            format!("Input {from}"),
+            &[any(from, [3, 4], 1)],
+            |_, x| Ok(x[0]),
+        ));
         let weight = [any(from, [3, 4], 2)];
-        cases.push(case_with_weights(format!("Weight {from}"), &[], &weight, |_, x| Ok(x[0])));
+        cases.push(case_with_weights(
+            format!("Weight {from}"),
+            &[],
+            &weight,
+            |_, x| Ok(x[0]),
+        ));
         for value in [0.0, -0.0, 1.0, -3.0, 0.1, 1e10, -1e9] {
             if from == DType::I32 && f64::abs(value) > 2e9 {
                 continue;
@@ -43,7 +54,9 @@ pub fn cases() -> Vec<Case> {
                 Ok(b.scalar(value, from))
             }));
         }
-        cases.push(case(format!("Full {from}"), &[], |b, _| b.full([2, 3], 1.0, from)));
+        cases.push(case(format!("Full {from}"), &[], |b, _| {
+            b.full([2, 3], 1.0, from)
+        }));
     }
     let ranges: [(f64, f64, usize); 8] = [
         (0.0, 1.0, 10),
@@ -57,9 +70,11 @@ pub fn cases() -> Vec<Case> {
     ];
     for (start, step, len) in ranges {
         for dtype in [DType::F32, DType::BF16, DType::I32] {
-            cases.push(case(format!("Arange {start} {step} {len} {dtype}"), &[], |b, _| {
-                Ok(b.arange(start, step, len, dtype))
-            }));
+            cases.push(case(
+                format!("Arange {start} {step} {len} {dtype}"),
+                &[],
+                |b, _| Ok(b.arange(start, step, len, dtype)),
+            ));
         }
     }
     cases

@@ -39,7 +39,9 @@ pub fn cases() -> Vec<Case> {
             let (a, b) = (noise(dtype, [m, k], seed), noise(dtype, [k, n], seed + 1));
             let w = noise(dtype, [n, k], seed + 2);
             let name = |form: &str| format!("Matmul {form} {m}x{k}x{n} {dtype}");
-            cases.push(case(name("plain"), &[a.clone(), b], |b, x| b.apply(Op::Matmul, x)));
+            cases.push(case(name("plain"), &[a.clone(), b], |b, x| {
+                b.apply(Op::Matmul, x)
+            }));
             cases.push(case_with_weights(name("linear"), &[a], &[w], |b, x| {
                 let turned = turn(b, x[1])?;
                 b.apply(Op::Matmul, &[x[0], turned])
@@ -59,7 +61,13 @@ fn views(dtype: DType) -> Vec<Case> {
         let values: Vec<f32> = values
             .iter()
             .enumerate()
-            .map(|(i, &x)| if i % 3 == 0 || x.is_finite() && x.abs() < 1e15 { x } else { 1.5 })
+            .map(|(i, &x)| {
+                if i % 3 == 0 || x.is_finite() && x.abs() < 1e15 {
+                    x
+                } else {
+                    1.5
+                }
+            })
             .collect();
         tensor(dtype, shape, &values)
     };
@@ -74,12 +82,18 @@ fn views(dtype: DType) -> Vec<Case> {
         ),
         case(
             format!("Matmul in batches {dtype}"),
-            &[noise(dtype, [2, 3, 5, 20], 3), noise(dtype, [2, 3, 20, 6], 4)],
+            &[
+                noise(dtype, [2, 3, 5, 20], 3),
+                noise(dtype, [2, 3, 20, 6], 4),
+            ],
             product,
         ),
         case(
             format!("Matmul in batches by transposes {dtype}"),
-            &[noise(dtype, [2, 3, 5, 20], 5), noise(dtype, [2, 3, 6, 20], 6)],
+            &[
+                noise(dtype, [2, 3, 5, 20], 5),
+                noise(dtype, [2, 3, 6, 20], 6),
+            ],
             |b, x| {
                 let r = turn(b, x[1])?;
                 b.apply(Op::Matmul, &[x[0], r])
@@ -87,7 +101,10 @@ fn views(dtype: DType) -> Vec<Case> {
         ),
         case(
             format!("Matmul of heads {dtype}"),
-            &[noise(dtype, [2, 5, 3, 20], 7), noise(dtype, [2, 6, 3, 20], 8)],
+            &[
+                noise(dtype, [2, 5, 3, 20], 7),
+                noise(dtype, [2, 6, 3, 20], 8),
+            ],
             |b, x| {
                 let l = b.transpose(x[0], &[0, 2, 1, 3])?;
                 let r = b.transpose(x[1], &[0, 2, 3, 1])?;
@@ -107,11 +124,19 @@ fn views(dtype: DType) -> Vec<Case> {
             &[noise(dtype, [9, 40], 11), noise(dtype, [40, 12], 12)],
             |b, x| {
                 let l = b.apply(
-                    Op::Slice { start: vec![1, 3], stop: vec![9, 37], strides: vec![2, 2] },
+                    Op::Slice {
+                        start: vec![1, 3],
+                        stop: vec![9, 37],
+                        strides: vec![2, 2],
+                    },
                     &x[..1],
                 )?;
                 let r = b.apply(
-                    Op::Slice { start: vec![0, 0], stop: vec![34, 12], strides: vec![2, 1] },
+                    Op::Slice {
+                        start: vec![0, 0],
+                        stop: vec![34, 12],
+                        strides: vec![2, 1],
+                    },
                     &x[1..],
                 )?;
                 b.apply(Op::Matmul, &[l, r])
@@ -135,9 +160,20 @@ fn views(dtype: DType) -> Vec<Case> {
 
 fn addmm(dtype: DType) -> Vec<Case> {
     let mut cases = Vec::new();
-    let scales = [(1.0, 1.0), (0.3, 1.0), (1.0, 0.7), (-1.7, 0.3), (1.0, 0.0), (2.0, -1.0)];
+    let scales = [
+        (1.0, 1.0),
+        (0.3, 1.0),
+        (1.0, 0.7),
+        (-1.7, 0.3),
+        (1.0, 0.0),
+        (2.0, -1.0),
+    ];
     let inputs = |m: usize, k: usize, n: usize, b: [usize; 2]| -> [Tensor; 3] {
-        [noise(dtype, [m, n], 1), noise(dtype, [m, k], 2), noise(dtype, b, 3)]
+        [
+            noise(dtype, [m, n], 1),
+            noise(dtype, [m, k], 2),
+            noise(dtype, b, 3),
+        ]
     };
     for (alpha, beta) in scales {
         let op = Op::AddMM { alpha, beta };
@@ -152,32 +188,49 @@ fn addmm(dtype: DType) -> Vec<Case> {
             }));
         }
     }
-    let op = Op::AddMM { alpha: 1.0, beta: 1.0 };
+    let op = Op::AddMM {
+        alpha: 1.0,
+        beta: 1.0,
+    };
     // Matrices of one row or column, whose order shows in their strides only.
     for (m, k, n) in [(3, 8, 1), (3, 1, 8), (1, 1, 5)] {
         let name = |form: &str| format!("AddMM {form} {m}x{k}x{n} {dtype}");
-        cases.push(case(name("plain"), &inputs(m, k, n, [k, n]), |b, x| b.apply(op.clone(), x)));
+        cases.push(case(name("plain"), &inputs(m, k, n, [k, n]), |b, x| {
+            b.apply(op.clone(), x)
+        }));
         cases.push(case(name("linear"), &inputs(m, k, n, [n, k]), |b, x| {
             let turned = turn(b, x[2])?;
             b.apply(op.clone(), &[x[0], x[1], turned])
         }));
     }
-    cases.push(case(format!("AddMM of a row {dtype}"), &{
-        let [_, a, b] = inputs(6, 30, 5, [5, 30]);
-        [noise(dtype, [5], 4), a, b]
-    }, |b, x| {
-        let c = b.broadcast_to(x[0], &[6, 5].into())?;
-        let turned = turn(b, x[2])?;
-        b.apply(op.clone(), &[c, x[1], turned])
-    }));
+    cases.push(case(
+        format!("AddMM of a row {dtype}"),
+        &{
+            let [_, a, b] = inputs(6, 30, 5, [5, 30]);
+            [noise(dtype, [5], 4), a, b]
+        },
+        |b, x| {
+            let c = b.broadcast_to(x[0], &[6, 5].into())?;
+            let turned = turn(b, x[2])?;
+            b.apply(op.clone(), &[c, x[1], turned])
+        },
+    ));
     cases.push(case(
         format!("AddMM in batches {dtype}"),
-        &[noise(dtype, [2, 6, 5], 5), noise(dtype, [2, 6, 30], 6), noise(dtype, [2, 30, 5], 7)],
+        &[
+            noise(dtype, [2, 6, 5], 5),
+            noise(dtype, [2, 6, 30], 6),
+            noise(dtype, [2, 30, 5], 7),
+        ],
         |b, x| b.apply(op.clone(), x),
     ));
     cases.push(case(
         format!("AddMM of a transpose on the left {dtype}"),
-        &[noise(dtype, [6, 5], 8), noise(dtype, [30, 6], 9), noise(dtype, [30, 5], 10)],
+        &[
+            noise(dtype, [6, 5], 8),
+            noise(dtype, [30, 6], 9),
+            noise(dtype, [30, 5], 10),
+        ],
         |b, x| {
             let turned = turn(b, x[1])?;
             b.apply(op.clone(), &[x[0], turned, x[2]])
@@ -185,7 +238,11 @@ fn addmm(dtype: DType) -> Vec<Case> {
     ));
     cases.push(case(
         format!("AddMM by the exponential of a transpose {dtype}"),
-        &[noise(dtype, [6, 5], 8), noise(dtype, [6, 30], 9), noise(dtype, [5, 30], 10)],
+        &[
+            noise(dtype, [6, 5], 8),
+            noise(dtype, [6, 30], 9),
+            noise(dtype, [5, 30], 10),
+        ],
         |b, x| {
             let turned = turn(b, x[2])?;
             let e = b.apply(Op::Tanh, &[turned])?;

@@ -21,7 +21,15 @@ struct Form {
 const fn form(x: &'static [usize], w: &'static [usize]) -> Form {
     let one: &[usize] = if x.len() == 3 { &[1] } else { &[1, 1] };
     let zero: &[usize] = if x.len() == 3 { &[0] } else { &[0, 0] };
-    Form { x, w, strides: one, low: zero, high: zero, dilation: one, groups: 1 }
+    Form {
+        x,
+        w,
+        strides: one,
+        low: zero,
+        high: zero,
+        dilation: one,
+        groups: 1,
+    }
 }
 
 fn forms() -> Vec<Form> {
@@ -39,30 +47,84 @@ fn forms() -> Vec<Form> {
             high: &[0, 1],
             ..form(&[1, 9, 10, 8], &[6, 3, 3, 8])
         },
-        Form { low: &[1, 1], high: &[1, 1], ..form(&[1, 6, 7, 32], &[5, 3, 3, 32]) },
+        Form {
+            low: &[1, 1],
+            high: &[1, 1],
+            ..form(&[1, 6, 7, 32], &[5, 3, 3, 32])
+        },
         form(&[2, 5, 5, 3], &[4, 1, 1, 3]),
-        Form { strides: &[3, 1], ..form(&[1, 10, 4, 2], &[3, 3, 2, 2]) },
-        Form { dilation: &[2, 1], ..form(&[1, 9, 8, 3], &[4, 3, 3, 3]) },
+        Form {
+            strides: &[3, 1],
+            ..form(&[1, 10, 4, 2], &[3, 3, 2, 2])
+        },
+        Form {
+            dilation: &[2, 1],
+            ..form(&[1, 9, 8, 3], &[4, 3, 3, 3])
+        },
         Form {
             dilation: &[2, 3],
             low: &[2, 0],
             high: &[1, 3],
             ..form(&[1, 9, 8, 3], &[4, 3, 3, 3])
         },
-        Form { groups: 2, ..form(&[2, 6, 5, 4], &[6, 3, 2, 2]) },
-        Form { groups: 4, low: &[1, 1], high: &[1, 1], ..form(&[1, 6, 5, 4], &[4, 3, 3, 1]) },
+        Form {
+            groups: 2,
+            ..form(&[2, 6, 5, 4], &[6, 3, 2, 2])
+        },
+        Form {
+            groups: 4,
+            low: &[1, 1],
+            high: &[1, 1],
+            ..form(&[1, 6, 5, 4], &[4, 3, 3, 1])
+        },
         // Along one axis.
         form(&[2, 20, 6], &[5, 3, 6]),
-        Form { strides: &[2], low: &[2], high: &[1], ..form(&[1, 21, 6], &[5, 5, 6]) },
-        Form { dilation: &[3], ..form(&[1, 21, 6], &[5, 3, 6]) },
+        Form {
+            strides: &[2],
+            low: &[2],
+            high: &[1],
+            ..form(&[1, 21, 6], &[5, 5, 6])
+        },
+        Form {
+            dilation: &[3],
+            ..form(&[1, 21, 6], &[5, 3, 6])
+        },
         // Depthwise, as in the light convolution: all padding in front.
-        Form { low: &[4], groups: 16, ..form(&[2, 25, 16], &[16, 5, 1]) },
-        Form { groups: 16, ..form(&[1, 9, 16], &[16, 5, 1]) },
-        Form { groups: 3, ..form(&[2, 15, 6], &[9, 4, 2]) },
-        Form { groups: 3, strides: &[2], low: &[1], high: &[2], ..form(&[1, 15, 6], &[9, 4, 2]) },
-        Form { groups: 4, ..form(&[1, 15, 4], &[8, 3, 1]) },
-        Form { groups: 2, dilation: &[2], ..form(&[1, 15, 4], &[6, 3, 2]) },
-        Form { groups: 8, dilation: &[2], low: &[4], ..form(&[1, 15, 8], &[8, 3, 1]) },
+        Form {
+            low: &[4],
+            groups: 16,
+            ..form(&[2, 25, 16], &[16, 5, 1])
+        },
+        Form {
+            groups: 16,
+            ..form(&[1, 9, 16], &[16, 5, 1])
+        },
+        Form {
+            groups: 3,
+            ..form(&[2, 15, 6], &[9, 4, 2])
+        },
+        Form {
+            groups: 3,
+            strides: &[2],
+            low: &[1],
+            high: &[2],
+            ..form(&[1, 15, 6], &[9, 4, 2])
+        },
+        Form {
+            groups: 4,
+            ..form(&[1, 15, 4], &[8, 3, 1])
+        },
+        Form {
+            groups: 2,
+            dilation: &[2],
+            ..form(&[1, 15, 4], &[6, 3, 2])
+        },
+        Form {
+            groups: 8,
+            dilation: &[2],
+            low: &[4],
+            ..form(&[1, 15, 8], &[8, 3, 1])
+        },
         // Long sums.
         form(&[1, 4, 700], &[3, 3, 700]),
     ]
@@ -81,7 +143,15 @@ fn op(form: &Form) -> Op {
 }
 
 fn name(form: &Form, dtype: DType) -> String {
-    let Form { x, w, strides, low, high, dilation, groups } = form;
+    let Form {
+        x,
+        w,
+        strides,
+        low,
+        high,
+        dilation,
+        groups,
+    } = form;
     format!(
         "Convolution {x:?} by {w:?} step {strides:?} pad {low:?} {high:?} dilated {dilation:?} \
          groups {groups} {dtype}"
@@ -113,10 +183,28 @@ pub fn cases() -> Vec<Case> {
 
 /// Zeros, denormals, infinities and NaN beside padding.
 fn special(dtype: DType) -> Case {
-    let x: [f32; 10] =
-        [-0.0, 0.0, 1e-30, f32::INFINITY, 1.0, f32::NAN, 2.0, -1e-38, f32::MAX, -0.0];
+    let x: [f32; 10] = [
+        -0.0,
+        0.0,
+        1e-30,
+        f32::INFINITY,
+        1.0,
+        f32::NAN,
+        2.0,
+        -1e-38,
+        f32::MAX,
+        -0.0,
+    ];
     let w: [f32; 6] = [1.0, -0.0, 1e-10, -1.0, 0.5, f32::INFINITY];
     let inputs: [Tensor; 2] = [tensor(dtype, [1, 10, 1], &x), tensor(dtype, [2, 3, 1], &w)];
-    let padded = Form { low: &[1], high: &[2], ..form(&[1, 10, 1], &[2, 3, 1]) };
-    case(format!("Convolution of special values {dtype}"), &inputs, |b, x| b.apply(op(&padded), x))
+    let padded = Form {
+        low: &[1],
+        high: &[2],
+        ..form(&[1, 10, 1], &[2, 3, 1])
+    };
+    case(
+        format!("Convolution of special values {dtype}"),
+        &inputs,
+        |b, x| b.apply(op(&padded), x),
+    )
 }

@@ -37,7 +37,9 @@ fn form(op: &Op) -> String {
     match op {
         Op::Sqrt { .. } | Op::AsType { .. } | Op::Softmax { .. } => format!("{op:?}"),
         Op::Reduce { kind, .. } => format!("Reduce {kind:?}"),
-        Op::Scan { reverse, inclusive, .. } => format!("Scan {reverse} {inclusive}"),
+        Op::Scan {
+            reverse, inclusive, ..
+        } => format!("Scan {reverse} {inclusive}"),
         _ => op.name().to_owned(),
     }
 }
@@ -50,7 +52,11 @@ fn examples() -> Vec<Op> {
         Op::Input { name: name() },
         Op::Weight { name: name() },
         Op::Constant { value: 0.0 },
-        Op::Arange { start: 0.0, step: 1.0, len: 1 },
+        Op::Arange {
+            start: 0.0,
+            step: 1.0,
+            len: 1,
+        },
         Op::Full { shape: shape() },
         Op::Add,
         Op::Subtract,
@@ -77,7 +83,10 @@ fn examples() -> Vec<Op> {
         Op::Softmax { precise: false },
         Op::Softmax { precise: true },
         Op::Matmul,
-        Op::AddMM { alpha: 1.0, beta: 1.0 },
+        Op::AddMM {
+            alpha: 1.0,
+            beta: 1.0,
+        },
         Op::Convolution {
             strides: vec![1],
             low: vec![0],
@@ -93,11 +102,26 @@ fn examples() -> Vec<Op> {
         Op::Transpose { axes: vec![] },
         Op::Reshape { shape: shape() },
         Op::Flatten { start: 0, end: 0 },
-        Op::Unflatten { axis: 0, shape: shape() },
-        Op::Slice { start: vec![], stop: vec![], strides: vec![] },
-        Op::Pad { axes: vec![], low: vec![], high: vec![] },
+        Op::Unflatten {
+            axis: 0,
+            shape: shape(),
+        },
+        Op::Slice {
+            start: vec![],
+            stop: vec![],
+            strides: vec![],
+        },
+        Op::Pad {
+            axes: vec![],
+            low: vec![],
+            high: vec![],
+        },
         Op::Concatenate { axis: 0 },
-        Op::Split { indices: vec![], axis: 0, part: 0 },
+        Op::Split {
+            indices: vec![],
+            axis: 0,
+            part: 0,
+        },
         Op::GatherAxis { axis: 0 },
     ];
     examples.extend(DTYPES.map(|dtype| Op::AsType { dtype }));
@@ -105,13 +129,23 @@ fn examples() -> Vec<Op> {
         examples.push(Op::Reduce { kind, axes: vec![] });
     }
     for (reverse, inclusive) in [(false, false), (false, true), (true, false), (true, true)] {
-        examples.push(Op::Scan { axis: 0, reverse, inclusive });
+        examples.push(Op::Scan {
+            axis: 0,
+            reverse,
+            inclusive,
+        });
     }
     examples
 }
 
-const DTYPES: [DType; 6] =
-    [DType::Bool, DType::I32, DType::U32, DType::F16, DType::BF16, DType::F32];
+const DTYPES: [DType; 6] = [
+    DType::Bool,
+    DType::I32,
+    DType::U32,
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+];
 
 #[test]
 fn every_form_and_dtype_with_a_lowering_has_a_case() {

@@ -13,21 +13,62 @@ use crate::{
 /// Movements of one operand of shape [4, 6, 5].
 fn forms() -> Vec<Op> {
     vec![
-        Op::Broadcast { shape: [2, 4, 6, 5].into() },
-        Op::ExpandDims { axes: vec![0, 2, 4] },
-        Op::Transpose { axes: vec![2, 0, 1] },
-        Op::Transpose { axes: vec![0, 2, 1] },
-        Op::Reshape { shape: [10, 12].into() },
+        Op::Broadcast {
+            shape: [2, 4, 6, 5].into(),
+        },
+        Op::ExpandDims {
+            axes: vec![0, 2, 4],
+        },
+        Op::Transpose {
+            axes: vec![2, 0, 1],
+        },
+        Op::Transpose {
+            axes: vec![0, 2, 1],
+        },
+        Op::Reshape {
+            shape: [10, 12].into(),
+        },
         Op::Flatten { start: 0, end: 1 },
         Op::Flatten { start: 1, end: 2 },
-        Op::Unflatten { axis: 1, shape: [2, 3].into() },
-        Op::Slice { start: vec![0, 1, 2], stop: vec![4, 6, 5], strides: vec![1, 2, 1] },
-        Op::Slice { start: vec![1, 0, 0], stop: vec![2, 6, 5], strides: vec![1, 1, 1] },
-        Op::Slice { start: vec![0, 3, 0], stop: vec![4, 3, 5], strides: vec![1, 1, 1] },
-        Op::Split { indices: vec![2, 3], axis: 1, part: 0 },
-        Op::Split { indices: vec![2, 3], axis: 1, part: 1 },
-        Op::Split { indices: vec![2, 3], axis: 1, part: 2 },
-        Op::Split { indices: vec![], axis: 2, part: 0 },
+        Op::Unflatten {
+            axis: 1,
+            shape: [2, 3].into(),
+        },
+        Op::Slice {
+            start: vec![0, 1, 2],
+            stop: vec![4, 6, 5],
+            strides: vec![1, 2, 1],
+        },
+        Op::Slice {
+            start: vec![1, 0, 0],
+            stop: vec![2, 6, 5],
+            strides: vec![1, 1, 1],
+        },
+        Op::Slice {
+            start: vec![0, 3, 0],
+            stop: vec![4, 3, 5],
+            strides: vec![1, 1, 1],
+        },
+        Op::Split {
+            indices: vec![2, 3],
+            axis: 1,
+            part: 0,
+        },
+        Op::Split {
+            indices: vec![2, 3],
+            axis: 1,
+            part: 1,
+        },
+        Op::Split {
+            indices: vec![2, 3],
+            axis: 1,
+            part: 2,
+        },
+        Op::Split {
+            indices: vec![],
+            axis: 2,
+            part: 0,
+        },
     ]
 }
 
@@ -63,15 +104,28 @@ pub fn cases() -> Vec<Case> {
 fn others(dtype: DType) -> Vec<Case> {
     let x = |seed: u64| any(dtype, [4, 6, 5], seed);
     vec![
-        case(format!("Broadcast of a column {dtype}"), &[any(dtype, [4, 1], 1)], |b, x| {
-            b.broadcast_to(x[0], &[3, 4, 5].into())
-        }),
-        case(format!("Squeeze {dtype}"), &[any(dtype, [1, 4, 1, 5], 2)], |b, x| {
-            b.apply(Op::Squeeze { axes: vec![0, 2] }, x)
-        }),
-        case(format!("Full of an input {dtype}"), &[any(dtype, [0; 0], 3)], |b, x| {
-            b.apply(Op::Full { shape: [3, 2].into() }, x)
-        }),
+        case(
+            format!("Broadcast of a column {dtype}"),
+            &[any(dtype, [4, 1], 1)],
+            |b, x| b.broadcast_to(x[0], &[3, 4, 5].into()),
+        ),
+        case(
+            format!("Squeeze {dtype}"),
+            &[any(dtype, [1, 4, 1, 5], 2)],
+            |b, x| b.apply(Op::Squeeze { axes: vec![0, 2] }, x),
+        ),
+        case(
+            format!("Full of an input {dtype}"),
+            &[any(dtype, [0; 0], 3)],
+            |b, x| {
+                b.apply(
+                    Op::Full {
+                        shape: [3, 2].into(),
+                    },
+                    x,
+                )
+            },
+        ),
         case(format!("Pad {dtype}"), &[x(4)], |b, x| {
             b.pad(x[0], &[(0, 1, 0), (2, 2, 3)], 1.0)
         }),
@@ -87,9 +141,11 @@ fn others(dtype: DType) -> Vec<Case> {
                 b.apply(Op::Concatenate { axis: 1 }, &[x[0], x[1], turned])
             },
         ),
-        case(format!("Concatenate rows {dtype}"), &[x(9), x(10)], |b, x| {
-            b.apply(Op::Concatenate { axis: 0 }, x)
-        }),
+        case(
+            format!("Concatenate rows {dtype}"),
+            &[x(9), x(10)],
+            |b, x| b.apply(Op::Concatenate { axis: 0 }, x),
+        ),
         case(
             format!("GatherAxis along the middle {dtype}"),
             &[x(11), indices([4, 9, 5], 6, 12)],

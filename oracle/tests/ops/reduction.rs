@@ -22,13 +22,22 @@ fn without_zeros(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
             _ => x,
         })
         // Rounding must not make zeros of denormals.
-        .map(|x| if x != 0.0 && x.abs() < 1e-38 { 1e-37 } else { x })
+        .map(|x| {
+            if x != 0.0 && x.abs() < 1e-38 {
+                1e-37
+            } else {
+                x
+            }
+        })
         .collect();
     tensor(dtype, shape, &values)
 }
 
 fn reduce(kind: ReduceKind, axes: &[usize]) -> Op {
-    Op::Reduce { kind, axes: axes.to_vec() }
+    Op::Reduce {
+        kind,
+        axes: axes.to_vec(),
+    }
 }
 
 /// Shapes and axes of reductions on row-major operands.
@@ -112,21 +121,33 @@ fn strided_sums(dtype: DType) -> Vec<Case> {
             let wide = b.broadcast_to(wide, &[6, 7, 8, 10].into())?;
             b.sum(wide, &[1])
         }),
-        case(format!("Sum of a reshaped transpose {dtype}"), &x(), |b, x| {
-            let turned = b.transpose(x[0], &[2, 0, 1])?;
-            let flat = b.reshape(turned, [10, 48])?;
-            b.sum(flat, &[0, 1])
-        }),
-        case(format!("Sum of a product of transposes {dtype}"), &x(), |b, x| {
-            let turned = b.transpose(x[0], &[2, 0, 1])?;
-            let square = b.binary(Op::Multiply, turned, turned)?;
-            b.sum(square, &[0, 1])
-        }),
-        case(format!("Sum of the square of a transpose {dtype}"), &x(), |b, x| {
-            let turned = b.transpose(x[0], &[2, 0, 1])?;
-            let square = b.apply(Op::Square, &[turned])?;
-            b.sum(square, &[0, 1])
-        }),
+        case(
+            format!("Sum of a reshaped transpose {dtype}"),
+            &x(),
+            |b, x| {
+                let turned = b.transpose(x[0], &[2, 0, 1])?;
+                let flat = b.reshape(turned, [10, 48])?;
+                b.sum(flat, &[0, 1])
+            },
+        ),
+        case(
+            format!("Sum of a product of transposes {dtype}"),
+            &x(),
+            |b, x| {
+                let turned = b.transpose(x[0], &[2, 0, 1])?;
+                let square = b.binary(Op::Multiply, turned, turned)?;
+                b.sum(square, &[0, 1])
+            },
+        ),
+        case(
+            format!("Sum of the square of a transpose {dtype}"),
+            &x(),
+            |b, x| {
+                let turned = b.transpose(x[0], &[2, 0, 1])?;
+                let square = b.apply(Op::Square, &[turned])?;
+                b.sum(square, &[0, 1])
+            },
+        ),
     ];
     // Zeros of both signs, infinities of both signs, NaN, denormals, overflow on the way.
     let rows: [[f32; 4]; 8] = [
@@ -135,7 +156,12 @@ fn strided_sums(dtype: DType) -> Vec<Case> {
         [f32::INFINITY, 1.0, f32::NEG_INFINITY, 2.0],
         [f32::INFINITY, 1.0, 2.0, 3.0],
         [1.0, f32::NAN, 2.0, 3.0],
-        [f32::from_bits(1), f32::from_bits(3), -f32::MIN_POSITIVE, f32::from_bits(7)],
+        [
+            f32::from_bits(1),
+            f32::from_bits(3),
+            -f32::MIN_POSITIVE,
+            f32::from_bits(7),
+        ],
         [3e38, 3e38, -3e38, -3e38],
         [3e38, -3e38, 3e38, -3e38],
     ];
@@ -167,11 +193,22 @@ fn extrema(dtype: DType) -> Vec<Case> {
             cases.push(case(name, &[x], |b, x| b.apply(reduce(kind, axes), x)));
         }
         let x = without_zeros(dtype, &[9, 11], 60);
-        cases.push(case(format!("{kind:?} of a transpose {dtype}"), &[x], |b, x| {
-            let turned = b.transpose(x[0], &[1, 0])?;
-            b.apply(reduce(kind, &[1]), &[turned])
-        }));
-        let infinite = vec![if kind == ReduceKind::Max { f32::NEG_INFINITY } else { f32::INFINITY }; 3];
+        cases.push(case(
+            format!("{kind:?} of a transpose {dtype}"),
+            &[x],
+            |b, x| {
+                let turned = b.transpose(x[0], &[1, 0])?;
+                b.apply(reduce(kind, &[1]), &[turned])
+            },
+        ));
+        let infinite = vec![
+            if kind == ReduceKind::Max {
+                f32::NEG_INFINITY
+            } else {
+                f32::INFINITY
+            };
+            3
+        ];
         let x = tensor(dtype, [1, 3], &infinite);
         let name = format!("{kind:?} of infinities {dtype}");
         cases.push(case(name, &[x], |b, x| b.apply(reduce(kind, &[1]), x)));
@@ -181,11 +218,21 @@ fn extrema(dtype: DType) -> Vec<Case> {
 
 fn scans(dtype: DType) -> Vec<Case> {
     let mut cases = Vec::new();
-    let shapes: [(&[usize], usize); 6] =
-        [(&[2, 1500], 1), (&[1500, 3], 0), (&[2, 549, 1, 1], 1), (&[4, 6, 5], 1), (&[3, 1], 1), (&[5], 0)];
+    let shapes: [(&[usize], usize); 6] = [
+        (&[2, 1500], 1),
+        (&[1500, 3], 0),
+        (&[2, 549, 1, 1], 1),
+        (&[4, 6, 5], 1),
+        (&[3, 1], 1),
+        (&[5], 0),
+    ];
     for (i, (shape, axis)) in shapes.into_iter().enumerate() {
         for (reverse, inclusive) in [(false, true), (true, true), (false, false), (true, false)] {
-            let op = Op::Scan { axis, reverse, inclusive };
+            let op = Op::Scan {
+                axis,
+                reverse,
+                inclusive,
+            };
             let x = noise(dtype, shape, 70 + i as u64);
             let name = format!("{op:?} of {shape:?} {dtype}");
             cases.push(case(name, &[x], |b, x| b.apply(op, x)));
@@ -194,13 +241,25 @@ fn scans(dtype: DType) -> Vec<Case> {
     let x = noise(dtype, [13, 17], 80);
     for axis in [0, 1] {
         let x = [x.clone()];
-        cases.push(case(format!("Scan of a transpose along {axis} {dtype}"), &x, |b, x| {
-            let turned = b.transpose(x[0], &[1, 0])?;
-            b.cumsum(turned, axis)
-        }));
+        cases.push(case(
+            format!("Scan of a transpose along {axis} {dtype}"),
+            &x,
+            |b, x| {
+                let turned = b.transpose(x[0], &[1, 0])?;
+                b.cumsum(turned, axis)
+            },
+        ));
     }
-    let zeros = tensor(dtype, [2, 3], &[-0.0, -0.0, 1.0, f32::INFINITY, f32::NEG_INFINITY, 1.0]);
-    cases.push(case(format!("Scan of special values {dtype}"), &[zeros], |b, x| b.cumsum(x[0], 1)));
+    let zeros = tensor(
+        dtype,
+        [2, 3],
+        &[-0.0, -0.0, 1.0, f32::INFINITY, f32::NEG_INFINITY, 1.0],
+    );
+    cases.push(case(
+        format!("Scan of special values {dtype}"),
+        &[zeros],
+        |b, x| b.cumsum(x[0], 1),
+    ));
     cases
 }
 
@@ -227,14 +286,20 @@ fn softmaxes(dtype: DType) -> Vec<Case> {
             cases.push(case(name, &[x], |b, x| b.apply(op.clone(), x)));
         }
         let x = tensor(dtype, [9, 4], &rows.concat());
-        cases.push(case(format!("{op:?} of special values {dtype}"), &[x], |b, x| {
-            b.apply(op.clone(), x)
-        }));
+        cases.push(case(
+            format!("{op:?} of special values {dtype}"),
+            &[x],
+            |b, x| b.apply(op.clone(), x),
+        ));
         let x = noise(dtype, [24, 7], 99);
-        cases.push(case(format!("{op:?} of a transpose {dtype}"), &[x], |b, x| {
-            let turned = b.transpose(x[0], &[1, 0])?;
-            b.apply(op, &[turned])
-        }));
+        cases.push(case(
+            format!("{op:?} of a transpose {dtype}"),
+            &[x],
+            |b, x| {
+                let turned = b.transpose(x[0], &[1, 0])?;
+                b.apply(op, &[turned])
+            },
+        ));
     }
     cases
 }

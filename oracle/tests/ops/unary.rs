@@ -42,12 +42,14 @@ pub fn cases() -> Vec<Case> {
     for (i, op) in FUNCTIONS.into_iter().enumerate() {
         for dtype in FLOATS {
             let x = operands(dtype, i as u64);
-            let name = format!("{} {dtype}", op.name());
+            let name = format!("{op:?} {dtype}");
             cases.push(case(name, &[x], |b, x| b.apply(op.clone(), x)));
         }
     }
     let bits = Tensor::from_bool([2], &[false, true]).unwrap();
-    cases.push(case("LogicalNot", &[bits], |b, x| b.apply(Op::LogicalNot, x)));
+    cases.push(case("LogicalNot", &[bits], |b, x| {
+        b.apply(Op::LogicalNot, x)
+    }));
     for dtype in FLOATS {
         let x = crate::values::noise(dtype, [3, 5, 7], 1);
         cases.push(case(format!("Exp of a view {dtype}"), &[x], |b, x| {

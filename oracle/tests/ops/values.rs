@@ -47,12 +47,16 @@ pub fn sweep_len() -> u32 {
 pub fn sweep(len: u32, phase: u64) -> Vec<f32> {
     let step = (1u64 << 32) / u64::from(len);
     let mut random = Random::new(phase);
-    (0..u64::from(len)).map(|i| f32::from_bits((i * step + random.bits() % step) as u32)).collect()
+    (0..u64::from(len))
+        .map(|i| f32::from_bits((i * step + random.bits() % step) as u32))
+        .collect()
 }
 
 /// All BF16 values.
 pub fn all_bf16() -> Vec<f32> {
-    (0..=u16::MAX).map(|bits| bf16::from_bits(bits).to_f32()).collect()
+    (0..=u16::MAX)
+        .map(|bits| bf16::from_bits(bits).to_f32())
+        .collect()
 }
 
 /// Values where functions change their ways, in both signs.
@@ -130,8 +134,16 @@ pub fn specials() -> Vec<f32> {
 
 /// Integers at the edges of their range and of F32's exact integers.
 pub fn special_ints() -> Vec<i32> {
-    let mut values = vec![0, 1, 2, 3, 7, 100, 127, 128, 255, 256, 257, 1000, 65_535, 65_536];
-    values.extend([(1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 24) + 3, 1 << 30]);
+    let mut values = vec![
+        0, 1, 2, 3, 7, 100, 127, 128, 255, 256, 257, 1000, 65_535, 65_536,
+    ];
+    values.extend([
+        (1 << 24) - 1,
+        1 << 24,
+        (1 << 24) + 1,
+        (1 << 24) + 3,
+        1 << 30,
+    ]);
     values.extend([i32::MAX, i32::MAX - 1, i32::MAX - 63, i32::MAX - 64]);
     let negative: Vec<i32> = values.iter().map(|v| -v).collect();
     values.extend(negative);
@@ -182,7 +194,9 @@ pub fn spiked(dtype: DType, shape: impl Into<Shape>, seed: u64) -> Tensor {
 pub fn truths(shape: impl Into<Shape>, seed: u64) -> Tensor {
     let shape = shape.into();
     let mut random = Random::new(seed);
-    let values: Vec<bool> = (0..shape.elements()).map(|_| random.bits() & 1 == 1).collect();
+    let values: Vec<bool> = (0..shape.elements())
+        .map(|_| random.bits() & 1 == 1)
+        .collect();
     Tensor::from_bool(shape, &values).unwrap()
 }
 
@@ -190,7 +204,9 @@ pub fn truths(shape: impl Into<Shape>, seed: u64) -> Tensor {
 pub fn indices(shape: impl Into<Shape>, below: usize, seed: u64) -> Tensor {
     let shape = shape.into();
     let mut random = Random::new(seed);
-    let values: Vec<i32> = (0..shape.elements()).map(|_| random.below(below) as i32).collect();
+    let values: Vec<i32> = (0..shape.elements())
+        .map(|_| random.below(below) as i32)
+        .collect();
     Tensor::from_i32(shape, &values).unwrap()
 }
 
