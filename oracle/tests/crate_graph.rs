@@ -5,26 +5,45 @@ use std::{collections::BTreeSet, process::Command};
 /// Names of everything a crate is built from, itself included.
 fn dependencies(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none"])
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+        ])
         .args(["--package", package])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect()
 }
 
 const MLX: [&str; 2] = ["mlx-rs", "mlx-sys"];
 const IREE: [&str; 2] = ["eerie", "eerie-sys"];
-const OURS: [&str; 7] =
-    ["stages", "emitter", "runtime", "oracle", "probes", "reports", "fixtures"];
+const OURS: [&str; 7] = [
+    "stages", "emitter", "runtime", "oracle", "probes", "reports", "fixtures",
+];
 
 fn check(package: &str, ours: &[&str], native: &[&str]) {
     let found = dependencies(package);
     for name in OURS.into_iter().filter(|&name| name != package) {
         let allowed = ours.contains(&name);
-        assert!(allowed || !found.contains(name), "{package} depends on {name}");
+        assert!(
+            allowed || !found.contains(name),
+            "{package} depends on {name}"
+        );
     }
     for name in MLX.into_iter().chain(IREE) {
         let allowed = native.contains(&name);
@@ -48,5 +67,9 @@ fn reports_know_no_backend() {
 
 #[test]
 fn the_oracle_does_not_know_how_results_are_judged() {
-    check("oracle", &["stages", "emitter", "runtime"], &["mlx-rs", "mlx-sys", "eerie", "eerie-sys"]);
+    check(
+        "oracle",
+        &["stages", "emitter", "runtime"],
+        &["mlx-rs", "mlx-sys", "eerie", "eerie-sys"],
+    );
 }
