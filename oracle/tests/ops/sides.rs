@@ -11,7 +11,7 @@ use emitter::{
     layout::lay_out,
     lint::lint,
     lower::lower,
-    program::{Program, Source},
+    program::{Elem, Op, Order, Program, Source, ValueInfo},
     target::TargetClass,
     validate::validate,
 };
@@ -60,32 +60,52 @@ fn open() -> IreeSide {
     IreeSide::open(DeviceKind::LocalTask, None, toolchain).unwrap()
 }
 
-/// The cases of one target class as one module, and where each stands in it.
+/// Cases compiled for one target as one module, and where each stands in it.
 struct Batch {
+    class: TargetClass,
     unit: Unit,
     cases: Vec<usize>,
 }
 
+/// For each target: a model whose products must not fuse is compiled without FMA as a whole, so
+/// all cases are tried there, and those that may have FMA with it too.
 fn build(side: &IreeSide, emitted: &[(&Case, Emitted)]) -> Vec<Batch> {
-    let mut classes: BTreeMap<TargetClass, Vec<usize>> = BTreeMap::new();
-    for (i, (_, programs)) in emitted.iter().enumerate() {
-        classes
-            .entry(TargetClass::of(&programs.laid_out))
-            .or_default()
-            .push(i);
-    }
-    classes
-        .into_values()
-        .map(|cases| {
-            let programs = cases
+    [TargetClass::Full, TargetClass::NoFma]
+        .into_iter()
+        .map(|class| {
+            let allowed = |i: &usize| TargetClass::of(&emitted[*i].1.laid_out) <= class;
+            let cases: Vec<usize> = (0..emitted.len()).filter(allowed).collect();
+            let mut programs: Vec<Program> = cases
                 .iter()
                 .map(|&i| emitted[i].1.laid_out.clone())
                 .collect();
+            if TargetClass::joint(&programs) != class {
+                programs.push(unfusable());
+            }
+            assert_eq!(TargetClass::joint(&programs), class);
             let unit = side.build("ops", programs);
             let unit = unit.unwrap_or_else(|error| panic!("failed to {error}"));
-            Batch { unit, cases }
+            Batch { class, unit, cases }
         })
         .collect()
+}
+
+/// A program that makes its module one without FMA.
+fn unfusable() -> Program {
+    let info = || ValueInfo {
+        shape: [1, 1].into(),
+        elem: Elem::F32,
+        grid: DType::F32,
+    };
+    let mut program = Program::new();
+    let x = program.arg(Source::Input("x".into()), vec![], info());
+    let dot = Op::Dot {
+        order: Order::Sequential,
+        fused: false,
+    };
+    let product = program.push(dot, vec![x, x], info());
+    program.output("product", product);
+    program
 }
 
 /// Elements by their bits as level two carries them; all NaNs are one.
@@ -166,7 +186,7 @@ pub fn agree(cases: &[Case]) {
         }
     }
     let side = open();
-    for Batch { unit, cases } in build(&side, &emitted) {
+    for Batch { class, unit, cases } in build(&side, &emitted) {
         for (index, i) in cases.into_iter().enumerate() {
             let (case, programs) = &emitted[i];
             let supply = |source: &Source| match source {
@@ -182,7 +202,7 @@ pub fn agree(cases: &[Case]) {
             let iree = iree::tensor(&buffers[0]).unwrap();
             let text = differences(case, &mlx(case), &interp[0], &iree);
             if !text.is_empty() {
-                failures.push(text);
+                failures.push(format!("{class:?}: {text}"));
             }
         }
     }
