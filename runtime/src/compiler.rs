@@ -5,7 +5,14 @@ use crate::{
     locate::Native,
     target::Target,
 };
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+/// Whether a compilation has succeeded. The first ones run one at a time: they enter LLVM's
+/// targets in a global list, which two at once may close to a ring (LLVM, `RegisterTarget`).
+static REGISTERED: Mutex<bool> = Mutex::new(false);
 
 /// How a module is compiled. What is not here is fixed: no flag may change what is computed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -109,6 +116,8 @@ impl Compiler {
             path: self.library.clone(),
             reason,
         })?;
+        let mut registered = Some(REGISTERED.lock().unwrap_or_else(PoisonError::into_inner));
+        registered.take_if(|registered| **registered);
         let session = Session::new(library, &options.flags())
             .map_err(|reason| CompileError::Flags { reason })?;
         let mut invocation = Invocation::new(&session);
@@ -135,6 +144,9 @@ impl Compiler {
         if !invocation.compile() {
             let diagnostics = said(&invocation, "no reason given".to_owned());
             return Err(CompileError::Compile { diagnostics });
+        }
+        if let Some(mut registered) = registered {
+            *registered = true;
         }
         invocation.output().map_err(|reason| CompileError::Compile {
             diagnostics: said(&invocation, reason),
