@@ -10,9 +10,15 @@ use std::{
 };
 
 use memmap2::Mmap;
-use safetensors::{Dtype, SafeTensorError, SafeTensors};
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use stages::{BoundaryId, DType, Shape, Tensor, TensorError, tensor::SharedBytes};
+use safetensors::Dtype;
+use stages::{
+    BoundaryId, DType, Tensor, TensorError,
+    checkpoint::{
+        HeaderError,
+        header::{self, Entry},
+    },
+    tensor::SharedBytes,
+};
 
 /// Notes about a capture as a whole, by key.
 pub type Notes = BTreeMap<String, String>;
@@ -42,7 +48,7 @@ pub enum CaptureError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: SafeTensorError,
+        source: HeaderError,
     },
     /// A tensor's element type is none of level one's.
     #[error("read {name} from {path}: its dtype {dtype} is not supported")]
@@ -233,13 +239,6 @@ impl Captures {
     }
 }
 
-/// One tensor of a file, as its header has it.
-pub(crate) struct Entry {
-    pub dtype: Dtype,
-    pub shape: Shape,
-    range: std::ops::Range<usize>,
-}
-
 /// A mapped safetensors file whose header was checked.
 pub(crate) struct CaptureFile {
     path: PathBuf,
@@ -262,39 +261,18 @@ impl CaptureFile {
     }
 
     fn parse(path: PathBuf, shared: SharedBytes) -> Result<CaptureFile, CaptureError> {
-        let bytes: &[u8] = (*shared).as_ref();
-        let (len, metadata) = match SafeTensors::read_metadata(bytes) {
-            Ok(read) => read,
+        let header = match header::read((*shared).as_ref()) {
+            Ok(header) => header,
             Err(source) => return Err(CaptureError::Format { path, source }),
         };
-        let start = size_of::<u64>() + len;
-        let names = match names_in_order(&bytes[size_of::<u64>()..start]) {
-            Ok(names) => names,
-            Err(source) => {
-                let source = SafeTensorError::InvalidHeaderDeserialization(source);
-                return Err(CaptureError::Format { path, source });
-            }
-        };
-        let entries = metadata
-            .tensors()
-            .into_iter()
-            .map(|(name, info)| {
-                let (from, to) = info.data_offsets;
-                let entry = Entry {
-                    dtype: info.dtype,
-                    shape: info.shape.clone().into(),
-                    range: start + from..start + to,
-                };
-                (name, entry)
-            })
-            .collect();
-        let notes = metadata.metadata().clone().unwrap_or_default();
+        let names = header.entries.iter().map(|e| e.name.clone()).collect();
+        let entries = header.entries.into_iter();
         Ok(CaptureFile {
             path,
             bytes: shared,
             names,
-            entries,
-            notes: notes.into_iter().collect(),
+            entries: entries.map(|e| (e.name.clone(), e)).collect(),
+            notes: header.metadata.into_iter().collect(),
         })
     }
 
@@ -312,7 +290,7 @@ impl CaptureFile {
         let dtype =
             from_safetensors(entry.dtype).ok_or_else(|| fail(format!("{:?}", entry.dtype)))?;
         let (shape, bytes) = (entry.shape.clone(), self.bytes.clone());
-        Tensor::shared(dtype, shape, bytes, entry.range.clone()).map_err(|source| {
+        Tensor::shared(dtype, shape, bytes, entry.bytes.clone()).map_err(|source| {
             CaptureError::Tensor {
                 path: self.path.clone(),
                 name: name.to_owned(),
@@ -332,29 +310,6 @@ pub(crate) fn from_safetensors(dtype: Dtype) -> Option<DType> {
         Dtype::F32 => DType::F32,
         _ => return None,
     })
-}
-
-/// The tensors' names as the header lists them; the safetensors crate sorts them.
-fn names_in_order(header: &[u8]) -> Result<Vec<String>, serde_json::Error> {
-    struct Keys;
-    impl<'de> Visitor<'de> for Keys {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a header")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
-            let mut names = Vec::new();
-            while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
-                if name != NOTES && !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-            Ok(names)
-        }
-    }
-    serde_json::Deserializer::from_slice(header).deserialize_map(Keys)
 }
 
 #[cfg(test)]

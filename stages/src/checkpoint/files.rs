@@ -104,7 +104,7 @@ fn read_file(path: &Path) -> Result<Vec<Found>, CheckpointError> {
         path: path.to_owned(),
         source,
     })?;
-    let format = header.format.as_deref();
+    let format = header.metadata.get("format").map(String::as_str);
     Ok(header
         .entries
         .into_iter()

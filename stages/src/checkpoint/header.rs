@@ -4,7 +4,7 @@
 //! last tensor to the header's length unchecked, takes the last of two tensors of one name, and
 //! does not tell a hole from an overlap. Its dtypes are used; a property test compares the two.
 
-use std::{fmt, ops::Range};
+use std::{collections::HashMap, fmt, ops::Range};
 
 use safetensors::Dtype;
 use serde::{
@@ -102,20 +102,25 @@ pub enum HeaderError {
 
 /// One tensor of a file.
 #[derive(Debug, PartialEq)]
-pub(super) struct Entry {
-    pub(super) name: String,
-    pub(super) dtype: Dtype,
-    pub(super) shape: Shape,
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its extents.
+    pub shape: Shape,
     /// Where its values are, counted from the beginning of the file.
-    pub(super) bytes: Range<usize>,
+    pub bytes: Range<usize>,
 }
 
-/// What a file's header says, checked.
+/// What a file's header says, checked: every entry lies within the file, and its length is what
+/// dtype and shape need.
 #[derive(Debug)]
-pub(super) struct Header {
-    pub(super) entries: Vec<Entry>,
-    /// `__metadata__.format`: `pt` or `mlx`.
-    pub(super) format: Option<String>,
+pub struct Header {
+    /// The tensors, in the header's order.
+    pub entries: Vec<Entry>,
+    /// `__metadata__`.
+    pub metadata: HashMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -128,7 +133,7 @@ struct RawEntry {
 #[derive(Default)]
 struct RawHeader {
     entries: Vec<(String, RawEntry)>,
-    format: Option<String>,
+    metadata: HashMap<String, String>,
 }
 
 impl<'de> Deserialize<'de> for RawHeader {
@@ -145,9 +150,7 @@ impl<'de> Deserialize<'de> for RawHeader {
                 let mut header = RawHeader::default();
                 while let Some(name) = map.next_key::<String>()? {
                     if name == "__metadata__" {
-                        let mut metadata: std::collections::HashMap<String, String> =
-                            map.next_value()?;
-                        header.format = metadata.remove("format");
+                        header.metadata = map.next_value()?;
                     } else {
                         header.entries.push((name, map.next_value()?));
                     }
@@ -160,7 +163,10 @@ impl<'de> Deserialize<'de> for RawHeader {
 }
 
 /// Reads the header of a whole file's bytes.
-pub(super) fn read(file: &[u8]) -> Result<Header, HeaderError> {
+///
+/// # Errors
+/// When the bytes are not a safetensors file, whole and without anything else in it.
+pub fn read(file: &[u8]) -> Result<Header, HeaderError> {
     let (length, rest) = file
         .split_first_chunk::<LENGTH>()
         .ok_or(HeaderError::Short(file.len()))?;
@@ -177,16 +183,16 @@ pub(super) fn read(file: &[u8]) -> Result<Header, HeaderError> {
         })?;
     let raw: RawHeader = serde_json::from_str(std::str::from_utf8(header)?)?;
     let base = LENGTH + header.len();
-    let mut entries = raw
+    let entries = raw
         .entries
         .into_iter()
         .map(|(name, raw)| entry(name, raw, base, data.len()))
         .collect::<Result<Vec<_>, _>>()?;
-    check_names(&mut entries)?;
-    check_cover(&mut entries, base, data.len())?;
+    check_names(&entries)?;
+    check_cover(&entries, base, data.len())?;
     Ok(Header {
         entries,
-        format: raw.format,
+        metadata: raw.metadata,
     })
 }
 
@@ -225,8 +231,9 @@ fn entry(name: String, raw: RawEntry, base: usize, data: usize) -> Result<Entry,
     })
 }
 
-fn check_names(entries: &mut [Entry]) -> Result<(), HeaderError> {
-    entries.sort_by(|a, b| a.name.cmp(&b.name));
+fn check_names(entries: &[Entry]) -> Result<(), HeaderError> {
+    let mut entries: Vec<&Entry> = entries.iter().collect();
+    entries.sort_by_key(|entry| &entry.name);
     match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
         Some(pair) => Err(HeaderError::Duplicate(pair[0].name.clone())),
         None => Ok(()),
@@ -234,7 +241,8 @@ fn check_names(entries: &mut [Entry]) -> Result<(), HeaderError> {
 }
 
 /// The format wants every byte behind the header in exactly one tensor.
-fn check_cover(entries: &mut [Entry], base: usize, data: usize) -> Result<(), HeaderError> {
+fn check_cover(entries: &[Entry], base: usize, data: usize) -> Result<(), HeaderError> {
+    let mut entries: Vec<&Entry> = entries.iter().collect();
     entries.sort_by_key(|entry| (entry.bytes.start, entry.bytes.end));
     if let Some(pair) = entries
         .windows(2)
@@ -281,10 +289,11 @@ mod tests {
     fn a_header_gives_names_kinds_and_places() {
         let text = r#"{"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}"#;
         let header = read(&file(text, 8)).unwrap();
-        assert_eq!(header.format.as_deref(), Some("pt"));
+        assert_eq!(header.metadata["format"], "pt");
         let base = 8 + text.len();
-        assert_eq!(header.entries[0].name, "a");
-        assert_eq!(header.entries[1].bytes, base + 4..base + 8);
+        assert_eq!(header.entries[0].name, "b");
+        assert_eq!(header.entries[0].bytes, base + 4..base + 8);
+        assert_eq!(header.entries[1].name, "a");
     }
 
     #[test]
@@ -345,6 +354,19 @@ mod tests {
         let max = u64::MAX;
         assert!(message(&one("[2]", max - 4, max), 4).starts_with("tensor a ends at byte"));
         assert!(message(&one("[9223372036854775807]", 0, max - 1), 4).contains("more bytes"));
+    }
+
+    /// The safetensors crate overflows here.
+    #[test]
+    fn offsets_that_add_up_to_all_of_memory_are_errors() {
+        let size = (1u64 << 61) - 1;
+        let entry = |i: u64| {
+            let (start, end) = (i * size, (i + 1) * size);
+            format!(r#""t{i}":{{"dtype":"U8","shape":[{size}],"data_offsets":[{start},{end}]}}"#)
+        };
+        let entries: Vec<String> = (0..8).map(entry).collect();
+        let message = message(&format!("{{{}}}", entries.join(",")), 64);
+        assert!(message.starts_with("tensor t0 ends at byte"), "{message}");
     }
 
     #[test]

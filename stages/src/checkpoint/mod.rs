@@ -11,7 +11,7 @@
 mod error;
 mod expected;
 mod files;
-mod header;
+pub mod header;
 mod layout;
 
 use std::{
