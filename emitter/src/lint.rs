@@ -124,6 +124,11 @@ fn narrow(program: &Program, node: &Node, kinds: &mut Vec<FindingKind>) {
             .first()
             .and_then(known)
             .and_then(|x| x.shape.dims().get(1)),
+        Op::DirectConvolution { .. } => node
+            .inputs
+            .get(1)
+            .and_then(known)
+            .and_then(|w| w.shape.dims().get(2)),
         _ => None,
     };
     let half = matches!(result.grid, DType::BF16 | DType::F16);
@@ -159,6 +164,9 @@ fn open(node: &Node, kinds: &mut Vec<FindingKind>) {
             order: Order::Any, ..
         }
         | Op::PackedDot {
+            order: Order::Any, ..
+        }
+        | Op::DirectConvolution {
             order: Order::Any, ..
         } => kinds.push(FindingKind::Unordered),
         _ => {}
@@ -219,7 +227,7 @@ fn off_grid(program: &Program, node: &Node, kinds: &mut Vec<FindingKind>) {
         },
         Op::PrefixScan { round_each, .. } => *round_each == Some(grid),
         // Found as narrow above if there is anything to add.
-        Op::Dot { .. } | Op::PackedDot { .. } => kinds
+        Op::Dot { .. } | Op::PackedDot { .. } | Op::DirectConvolution { .. } => kinds
             .iter()
             .any(|kind| matches!(kind, FindingKind::NarrowDot { .. })),
         Op::Fill { bits } => on_grid(*bits, grid),

@@ -143,6 +143,20 @@ pub enum Op {
         /// Whether product and addition round once together.
         fused: bool,
     },
+    /// `[B, spatial.., C]` with `[kernel.., C, O]` to `[B, spatial'.., O]`: [`Op::Dot`] on
+    /// [`Op::Patches`], without writing the patches out. A form the layout pass gives for two
+    /// spatial axes, the same additions in the same order: kernel positions row-major, channels
+    /// fastest.
+    DirectConvolution {
+        /// Steps between patches, a spatial axis each.
+        strides: Vec<usize>,
+        /// Steps within a patch, a spatial axis each.
+        dilation: Vec<usize>,
+        /// Order of the additions.
+        order: Order,
+        /// Whether product and addition round once together.
+        fused: bool,
+    },
     /// Other extents, same values in the same row-major order.
     Reshape,
     /// Result axis `i` is operand axis `axes[i]`.
@@ -167,6 +181,16 @@ pub enum Op {
         high: Vec<usize>,
         /// The element, by its bits.
         bits: u32,
+    },
+    /// `[B, spatial.., C]` to `[B, spatial'.., kernel.., C]`: what a kernel sees at each place,
+    /// element `o·stride + k·dilation` along a spatial axis.
+    Patches {
+        /// Extents of the kernel.
+        kernel: Vec<usize>,
+        /// Steps between patches.
+        strides: Vec<usize>,
+        /// Steps within a patch.
+        dilation: Vec<usize>,
     },
     /// Operands one after the other along an axis.
     Concatenate {
@@ -198,6 +222,8 @@ impl Op {
             Op::PrefixScan { .. } => "PrefixScan",
             Op::Dot { .. } => "Dot",
             Op::PackedDot { .. } => "PackedDot",
+            Op::DirectConvolution { .. } => "DirectConvolution",
+            Op::Patches { .. } => "Patches",
             Op::Reshape => "Reshape",
             Op::Transpose { .. } => "Transpose",
             Op::Slice { .. } => "Slice",
@@ -219,7 +245,8 @@ impl Op {
             }
             | Op::PrefixScan { order, .. }
             | Op::Dot { order, .. }
-            | Op::PackedDot { order, .. } => *order == Order::Sequential,
+            | Op::PackedDot { order, .. }
+            | Op::DirectConvolution { order, .. } => *order == Order::Sequential,
             _ => true,
         }
     }
@@ -235,6 +262,7 @@ impl Op {
                 | Op::Concatenate { .. }
                 | Op::Broadcast { .. }
                 | Op::Gather { .. }
+                | Op::Patches { .. }
                 | Op::Barrier
         )
     }

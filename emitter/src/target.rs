@@ -26,6 +26,11 @@ impl TargetClass {
             | Op::PackedDot {
                 fused: false,
                 order,
+            }
+            | Op::DirectConvolution {
+                fused: false,
+                order,
+                ..
             } => {
                 *order == crate::program::Order::Sequential
                     && !node

@@ -225,6 +225,33 @@ fn evaluate(program: &Program, index: usize, operands: &[&Array]) -> Result<Arra
         }
         (&Op::Dot { fused, .. }, [lhs, rhs]) => dot::dot(lhs, rhs, fused, shape),
         (&Op::PackedDot { fused, .. }, [lhs, rhs]) => dot::packed_dot(lhs, rhs, fused, shape),
+        (
+            Op::DirectConvolution {
+                strides,
+                dilation,
+                fused,
+                ..
+            },
+            [x, w],
+        ) => {
+            let (kernel, outputs) = (&w.shape.dims()[..2], w.shape[3]);
+            let seen = movement::patches(x, kernel, strides, dilation);
+            let rows: usize = shape.dims()[..3].iter().product();
+            let inner = w.shape.elements() / outputs.max(1);
+            let lhs = movement::reshape(&seen, &[rows, inner].into());
+            let w = movement::reshape(w, &[inner, outputs].into());
+            let rhs = movement::transpose(&w, &[1, 0], &[outputs, inner].into());
+            let product = dot::dot(&lhs, &rhs, *fused, &[rows, outputs].into());
+            movement::reshape(&product, shape)
+        }
+        (
+            Op::Patches {
+                kernel,
+                strides,
+                dilation,
+            },
+            [x],
+        ) => movement::patches(x, kernel, strides, dilation),
         (Op::Reshape | Op::Barrier, [x]) => movement::reshape(x, shape),
         (Op::Transpose { axes }, [x]) => movement::transpose(x, axes, shape),
         (Op::Slice { start, strides, .. }, [x]) => movement::slice(x, start, strides, shape),

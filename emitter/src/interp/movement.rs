@@ -73,6 +73,29 @@ pub(super) fn slice(x: &Array, start: &[usize], strides: &[usize], shape: &Shape
     read(x, &reading, shape)
 }
 
+/// What a kernel sees at each place.
+pub(super) fn patches(x: &Array, kernel: &[usize], strides: &[usize], dilation: &[usize]) -> Array {
+    let (own, spatial) = (x.shape.strides(), kernel.len());
+    let mut dims = vec![x.shape[0]];
+    let mut steps = vec![own[0]];
+    for axis in 0..spatial {
+        let reach = (kernel[axis] - 1) * dilation[axis] + 1;
+        dims.push((x.shape[axis + 1] - reach) / strides[axis] + 1);
+        steps.push(own[axis + 1] * strides[axis]);
+    }
+    dims.extend(kernel);
+    steps.extend((0..spatial).map(|axis| own[axis + 1] * dilation[axis]));
+    dims.push(x.shape[spatial + 1]);
+    steps.push(own[spatial + 1]);
+    let shape = Shape::from(dims.clone());
+    let reading = Reading {
+        offset: 0,
+        dims,
+        strides: steps,
+    };
+    read(x, &reading, &shape)
+}
+
 /// The element with these bits around `x`.
 pub(super) fn pad(x: &Array, low: &[usize], bits: u32, shape: &Shape) -> Array {
     // Axes inside the last padded one move as one run.

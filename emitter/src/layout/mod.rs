@@ -10,6 +10,9 @@ mod order;
 mod pack;
 mod tidy;
 
+#[cfg(test)]
+mod tests;
+
 use crate::program::Program;
 
 /// The program in the form that is printed.

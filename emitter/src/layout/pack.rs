@@ -1,5 +1,6 @@
-//! Products with a weight take the packed form: eight rows a tile on both sides, the weight laid
-//! out once on the host. Every output still adds its terms in ascending order from +0.
+//! Products with a weight take forms whose weight is laid out once on the host: a convolution over
+//! two axes reads its input where it lies, any other product is packed in tiles of eight rows on
+//! both sides. Every output still adds its terms in ascending order from +0.
 
 use std::collections::HashMap;
 
@@ -28,17 +29,36 @@ pub(super) fn pack(program: &Program) -> Program {
     for node in &program.nodes {
         match &node.op {
             Op::Dot { order, fused } if program.info(node.output).shape.rank() == 2 => {
-                match weight(program, &made, node.inputs[1]) {
-                    Some((source, steps)) => {
-                        let op = Op::PackedDot {
-                            order: *order,
-                            fused: *fused,
+                let Some((source, steps)) = weight(program, &made, node.inputs[1]) else {
+                    packed.nodes.push(node.clone());
+                    continue;
+                };
+                let (order, fused) = (*order, *fused);
+                let weight = Weight { source, steps };
+                match window(program, &made, node.inputs[0]) {
+                    Some(window) => {
+                        let op = Op::DirectConvolution {
+                            strides: window.strides,
+                            dilation: window.dilation,
+                            order,
+                            fused,
                         };
-                        product(&mut packed, &mut arguments, node, op, source, steps);
+                        let of = (window.operand, window.kernel);
+                        convolution(&mut packed, &mut arguments, node, op, of, weight);
                     }
-                    None => packed.nodes.push(node.clone()),
+                    None => {
+                        let op = Op::PackedDot { order, fused };
+                        product(&mut packed, &mut arguments, node, op, weight);
+                    }
                 }
             }
+            Op::Reshape | Op::Transpose { .. } => match weight(program, &made, node.output) {
+                Some((source, steps)) => {
+                    let weight = Weight { source, steps };
+                    moved(&mut packed, &mut arguments, node, weight);
+                }
+                None => packed.nodes.push(node.clone()),
+            },
             _ => packed.nodes.push(node.clone()),
         }
     }
@@ -84,56 +104,155 @@ fn is_widening(op: &Op, info: &ValueInfo) -> bool {
         && maps[..] == [IndexMap::identity(info.shape.rank())]
 }
 
-fn product(
+/// A weight argument and what is done to it.
+struct Weight {
+    source: usize,
+    steps: Vec<Prepare>,
+}
+
+/// Arguments made so far, by where they come from and how they are prepared.
+type Arguments = HashMap<(usize, Vec<Prepare>), Value>;
+
+/// The weight prepared to that shape, as F32 values.
+fn prepared(
     packed: &mut Program,
-    arguments: &mut HashMap<(usize, Vec<Prepare>), Value>,
+    arguments: &mut Arguments,
+    weight: Weight,
+    shape: &Shape,
+    grid: DType,
+) -> Value {
+    let Weight { source, steps } = weight;
+    let elem = packed.info(packed.args[source].value).elem;
+    let info = |elem| ValueInfo {
+        shape: shape.clone(),
+        elem,
+        grid,
+    };
+    let argument = *arguments
+        .entry((source, steps.clone()))
+        .or_insert_with(|| packed.arg(packed.args[source].source.clone(), steps, info(elem)));
+    if elem == Elem::F32 {
+        argument
+    } else {
+        packed.push(widen(shape.rank()), vec![argument], info(Elem::F32))
+    }
+}
+
+/// Movement of a weight, done on the host. A value that nothing else reads goes with its argument.
+fn moved(packed: &mut Program, arguments: &mut Arguments, node: &Node, weight: Weight) {
+    let info = packed.info(node.output).clone();
+    let value = prepared(packed, arguments, weight, &info.shape, info.grid);
+    packed.nodes.push(Node {
+        op: widen(info.shape.rank()),
+        inputs: vec![value],
+        output: node.output,
+    });
+}
+
+/// Patches of a batch of images.
+struct Window {
+    operand: Value,
+    kernel: Vec<usize>,
+    strides: Vec<usize>,
+    dilation: Vec<usize>,
+}
+
+/// The patches over two axes that a matrix of rows is.
+fn window(program: &Program, made: &HashMap<Value, &Node>, value: Value) -> Option<Window> {
+    let reshape = made.get(&value).filter(|node| node.op == Op::Reshape)?;
+    let patches = made.get(&reshape.inputs[0])?;
+    let Op::Patches {
+        kernel,
+        strides,
+        dilation,
+    } = &patches.op
+    else {
+        return None;
+    };
+    let rows: usize = program.info(patches.output).shape.dims()[..3]
+        .iter()
+        .product();
+    (kernel.len() == 2 && program.info(value).shape[0] == rows).then(|| Window {
+        operand: patches.inputs[0],
+        kernel: kernel.clone(),
+        strides: strides.clone(),
+        dilation: dilation.clone(),
+    })
+}
+
+fn convolution(
+    packed: &mut Program,
+    arguments: &mut Arguments,
     node: &Node,
     op: Op,
-    source: usize,
-    mut steps: Vec<Prepare>,
+    (operand, kernel): (Value, Vec<usize>),
+    mut weight: Weight,
+) {
+    let (x, grid) = (
+        packed.info(operand).clone(),
+        packed.info(node.inputs[1]).grid,
+    );
+    let result = packed.info(node.output).clone();
+    let (outputs, channels) = (result.shape[1], x.shape[3]);
+    let (high, wide) = (kernel[0], kernel[1]);
+    let shape: Shape = [high, wide, channels, outputs].into();
+    weight
+        .steps
+        .push(Prepare::Reshape([outputs, high * wide * channels].into()));
+    weight.steps.push(Prepare::Transpose(vec![1, 0]));
+    weight.steps.push(Prepare::Reshape(shape.clone()));
+    let weights = prepared(packed, arguments, weight, &shape, grid);
+    let Op::DirectConvolution {
+        strides, dilation, ..
+    } = &op
+    else {
+        return;
+    };
+    let places = |axis: usize| {
+        (x.shape[axis + 1] - (kernel[axis] - 1) * dilation[axis] - 1) / strides[axis] + 1
+    };
+    let info = ValueInfo {
+        shape: [x.shape[0], places(0), places(1), outputs].into(),
+        ..result
+    };
+    let product = packed.push(op, vec![operand, weights], info);
+    packed.nodes.push(Node {
+        op: Op::Reshape,
+        inputs: vec![product],
+        output: node.output,
+    });
+}
+
+fn product(
+    packed: &mut Program,
+    arguments: &mut Arguments,
+    node: &Node,
+    op: Op,
+    mut weight: Weight,
 ) {
     let lhs = packed.info(node.inputs[0]).clone();
-    let rhs = packed.info(node.inputs[1]).clone();
+    let grid = packed.info(node.inputs[1]).grid;
     let result = packed.info(node.output).clone();
     let (m, n, k) = (result.shape[0], result.shape[1], lhs.shape[1]);
     let (rows, columns) = (m.div_ceil(TILE), n.div_ceil(TILE));
-
-    let stored = packed.info(packed.args[source].value).elem;
     if n != columns * TILE {
-        steps.push(Prepare::PadTo {
+        weight.steps.push(Prepare::PadTo {
             axis: 0,
             extent: columns * TILE,
         });
     }
-    steps.push(Prepare::Reshape([columns, TILE, k].into()));
-    steps.push(Prepare::Transpose(vec![0, 2, 1]));
-    steps.push(Prepare::Reshape([columns, k, TILE, 1].into()));
+    weight
+        .steps
+        .push(Prepare::Reshape([columns, TILE, k].into()));
+    weight.steps.push(Prepare::Transpose(vec![0, 2, 1]));
     let shape: Shape = [columns, k, TILE, 1].into();
-    let key = (source, steps.clone());
-    let argument = *arguments.entry(key).or_insert_with(|| {
-        let from = packed.args[source].source.clone();
-        let info = ValueInfo {
-            shape: shape.clone(),
-            elem: stored,
-            grid: rhs.grid,
-        };
-        packed.arg(from, steps, info)
-    });
+    weight.steps.push(Prepare::Reshape(shape.clone()));
+    let weights = prepared(packed, arguments, weight, &shape, grid);
     let info = |dims: &[usize], grid: DType| ValueInfo {
         shape: dims.into(),
         elem: Elem::F32,
         grid,
     };
-    let weights = if stored == Elem::F32 {
-        argument
-    } else {
-        packed.push(
-            widen(shape.rank()),
-            vec![argument],
-            info(shape.dims(), rhs.grid),
-        )
-    };
-
     let mut x = node.inputs[0];
     if m != rows * TILE {
         let op = Op::Pad {

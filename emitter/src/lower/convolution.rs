@@ -40,7 +40,17 @@ pub(super) fn lower(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
     let kernel = &weight[1..=spatial];
     let taps = positions(kernel);
     let result = call.result.shape.dims().to_vec();
-    let patches: Vec<Value> = taps
+    let per_group = weight[spatial + 1];
+    if *groups == 1 && taps.len() * per_group > SHORT {
+        let seen = patches(call, padded, kernel, strides, kernel_dilation)?;
+        let (rows, inner) = (result[..=spatial].iter().product(), taps.len() * per_group);
+        let lhs = call.reshape(seen, [rows, inner]);
+        let rhs = call.reshape(w, [weight[0], inner]);
+        let product = contraction::dot_of(call, lhs, rhs)?;
+        let product = call.reshape(product, result);
+        return call.rounded(product);
+    }
+    let seen: Vec<Value> = taps
         .iter()
         .map(|tap| {
             let mut start = vec![0];
@@ -61,9 +71,11 @@ pub(super) fn lower(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
         })
         .collect();
 
-    let per_group = weight[spatial + 1];
-    if per_group == 1 && *groups == weight[0] && *groups > 1 {
-        return depthwise(call, &patches, w);
+    if *groups == 1 {
+        return chain(call, &seen, w, &Sees::All(per_group));
+    }
+    if per_group == 1 && *groups == weight[0] {
+        return chain(call, &seen, w, &Sees::Own);
     }
     let channels_first = *groups > 1 && spatial == 1 && kernel_dilation.iter().all(|&n| n == 1);
     let layout = Layout {
@@ -72,9 +84,88 @@ pub(super) fn lower(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
         per_group,
         channels_first,
     };
-    let product = grouped(call, &patches, w, &layout)?;
+    let product = grouped(call, &seen, w, &layout)?;
     let product = call.reshape(product, result);
     call.rounded(product)
+}
+
+/// Up to this many terms a convolution is a chain of products in one kernel: a product of matrices
+/// that narrow would spend its time on moving patches.
+const SHORT: usize = 16;
+
+fn patches(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    kernel: &[usize],
+    strides: &[usize],
+    dilation: &[usize],
+) -> Result<Value, LowerError> {
+    let places = &call.result.shape.dims()[..=kernel.len()];
+    let channels = call.program.info(x).shape[kernel.len() + 1];
+    let shape = [places, kernel, &[channels]].concat();
+    let grid = call.program.info(x).grid;
+    let op = Op::Patches {
+        kernel: kernel.to_vec(),
+        strides: strides.to_vec(),
+        dilation: dilation.to_vec(),
+    };
+    call.push(op, vec![x], shape, grid)
+}
+
+/// Which channels of the input an output sees.
+enum Sees {
+    /// All of them, this many.
+    All(usize),
+    /// The one of its own number.
+    Own,
+}
+
+/// Few terms: every output's chain of products and sums in one kernel, one channel of one tap
+/// after the other.
+fn chain(
+    call: &mut Call<'_, '_>,
+    seen: &[Value],
+    w: Value,
+    sees: &Sees,
+) -> Result<Value, LowerError> {
+    let forms = call.forms;
+    let (shape, dtype) = (call.result.shape.clone(), call.result.dtype);
+    let rank = shape.rank();
+    let outputs = shape[rank - 1];
+    let terms = match sees {
+        Sees::All(channels) => seen.len() * channels,
+        Sees::Own => seen.len(),
+    };
+    // A term's weights lie side by side, as the outputs that use them do.
+    let weights = call.reshape(w, [outputs, terms]);
+    let weights = call.transpose(weights, vec![1, 0]);
+    let mut k = KernelBuilder::new();
+    let mut inputs = Vec::new();
+    let mut sum = k.f32(0.0);
+    for term in 0..terms {
+        let tap = seen[term / (terms / seen.len())];
+        let mut place = IndexMap::identity(rank);
+        let values = match sees {
+            Sees::Own => tap,
+            Sees::All(channels) => {
+                let channel = term % channels;
+                let mut start = vec![0; rank];
+                let mut stop = shape.dims().to_vec();
+                (start[rank - 1], stop[rank - 1]) = (channel, channel + 1);
+                place.0[rank - 1] = None;
+                call.slice(tap, start, stop, vec![1; rank])
+            }
+        };
+        let weight = call.slice(weights, vec![term, 0], vec![term + 1, outputs], vec![1, 1]);
+        let x = k.operand(inputs.len(), Scalar::F32);
+        inputs.push((values, place));
+        let y = k.operand(inputs.len(), Scalar::F32);
+        inputs.push((weight, IndexMap(vec![None, Some(rank - 1)])));
+        let product = forms.mul(&mut k, x, y);
+        sum = k.add(sum, product);
+    }
+    let result = forms.round(&mut k, dtype, sum);
+    call.map(k.finish(result), inputs, shape, dtype)
 }
 
 /// All positions of a kernel in row-major order.
@@ -87,29 +178,6 @@ fn positions(kernel: &[usize]) -> Vec<Vec<usize>> {
             .collect();
     }
     all
-}
-
-/// One input channel for each output channel: a chain of products and sums.
-fn depthwise(call: &mut Call<'_, '_>, patches: &[Value], w: Value) -> Result<Value, LowerError> {
-    let forms = call.forms;
-    let (shape, dtype) = (call.result.shape.clone(), call.result.dtype);
-    let rank = shape.rank();
-    let channels = shape[rank - 1];
-    let weights = call.reshape(w, [channels, patches.len()]);
-    let mut k = KernelBuilder::new();
-    let mut inputs = Vec::new();
-    let mut sum = k.f32(0.0);
-    for (tap, &patch) in patches.iter().enumerate() {
-        let weight = call.slice(weights, vec![0, tap], vec![channels, tap + 1], vec![1, 1]);
-        let x = k.operand(inputs.len(), Scalar::F32);
-        inputs.push((patch, IndexMap::identity(rank)));
-        let y = k.operand(inputs.len(), Scalar::F32);
-        inputs.push((weight, IndexMap(vec![Some(rank - 1), None])));
-        let product = forms.mul(&mut k, x, y);
-        sum = k.add(sum, product);
-    }
-    let result = forms.round(&mut k, dtype, sum);
-    call.map(k.finish(result), inputs, shape, dtype)
 }
 
 /// How patches and weights become matrices.
@@ -147,11 +215,6 @@ fn grouped(
             call.push(Op::Concatenate { axis }, patches.to_vec(), shape, grid)?
         }
     };
-    if groups == 1 {
-        let lhs = call.reshape(joined, [rows, inner]);
-        let rhs = call.reshape(w, [filters, inner]);
-        return contraction::dot_of(call, lhs, rhs);
-    }
     let split = call.reshape(joined, [rows, taps, groups, per_group]);
     let weights = call.reshape(w, [filters, taps, per_group]);
     let (lhs, rhs) = if channels_first {

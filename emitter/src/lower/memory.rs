@@ -36,7 +36,8 @@ pub(super) fn is_row_major(shape: &Shape, view: &View) -> bool {
 
 /// Whether the last two axes are a transposed matrix to MLX's products (MLX 0.32.2,
 /// `matmul_general`, CPU: a matrix that is neither plain nor transposed is copied and then plain).
-/// `None` where the view does not say.
+/// `None` where the view does not say, which is so for a single column: an axis of extent 1 has
+/// whatever stride the ops before gave it. A single row makes no difference to a product.
 pub(super) fn is_transposed_matrix(shape: &Shape, view: &View) -> Option<bool> {
     let strides = strides(shape, view)?;
     let [.., rows, columns] = *shape.dims() else {
@@ -45,6 +46,9 @@ pub(super) fn is_transposed_matrix(shape: &Shape, view: &View) -> Option<bool> {
     let [.., row, column] = *strides.as_slice() else {
         return None;
     };
+    if rows == 1 || columns == 1 {
+        return (rows == 1).then_some(false);
+    }
     let plain = row == columns && column == 1;
     Some(!plain && row == 1 && column == rows)
 }

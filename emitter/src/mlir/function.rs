@@ -154,6 +154,23 @@ impl Printer<'_> {
                     "{out} = linalg.mmt4d ins({operands} : {kinds}) outs({init} : {ty}) -> {ty}"
                 ));
             }
+            Op::DirectConvolution {
+                strides, dilation, ..
+            } => {
+                // The loops of this op stand in the order of the kernel's axes, channels last.
+                let init = self.fill(&out, &info.shape, info.elem, 0);
+                let operands = [self.name(node.inputs[0]), self.name(node.inputs[1])].join(", ");
+                let kinds = [self.type_of(node.inputs[0]), self.type_of(node.inputs[1])].join(", ");
+                let (steps, within) = (types::list(strides), types::list(dilation));
+                self.line(&format!(
+                    "{out} = linalg.conv_2d_nhwc_hwcf {{strides = dense<{steps}> : tensor<2xi64>, dilations = dense<{within}> : tensor<2xi64>}} ins({operands} : {kinds}) outs({init} : {ty}) -> {ty}"
+                ));
+            }
+            Op::Patches {
+                kernel,
+                strides,
+                dilation,
+            } => self.patches(node, kernel, strides, dilation),
             Op::Reshape => {
                 let signature = self.signature(node);
                 self.line(&format!("{out} = stablehlo.reshape {input} : {signature}"));
@@ -301,6 +318,35 @@ impl Printer<'_> {
         let init = self.empty(&out, &ty);
         let maps = vec![
             types::affine_map(rank, map),
+            types::affine_map(rank, &IndexMap::identity(rank)),
+        ];
+        let generic = Generic {
+            node,
+            maps,
+            reduced: vec![false; rank],
+            init,
+            init_type: ty,
+        };
+        self.generic(&generic, "", "%i0");
+    }
+
+    fn patches(&mut self, node: &Node, kernel: &[usize], strides: &[usize], dilation: &[usize]) {
+        let info = self.info(node.output).clone();
+        let (rank, spatial) = (info.shape.rank(), kernel.len());
+        let ty = types::value(&info);
+        let out = self.name(node.output).to_owned();
+        let init = self.empty(&out, &ty);
+        let mut read = vec!["d0".to_owned()];
+        for axis in 0..spatial {
+            let (place, tap) = (axis + 1, axis + 1 + spatial);
+            read.push(format!(
+                "d{place} * {} + d{tap} * {}",
+                strides[axis], dilation[axis]
+            ));
+        }
+        read.push(format!("d{}", rank - 1));
+        let maps = vec![
+            format!("affine_map<{}->({})>", types::dims(rank), read.join(",")),
             types::affine_map(rank, &IndexMap::identity(rank)),
         ];
         let generic = Generic {

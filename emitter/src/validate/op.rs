@@ -12,7 +12,11 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
     }
     if matches!(
         op,
-        Op::Dot { .. } | Op::PackedDot { .. } | Op::Reduce { .. } | Op::PrefixScan { .. }
+        Op::Dot { .. }
+            | Op::PackedDot { .. }
+            | Op::DirectConvolution { .. }
+            | Op::Reduce { .. }
+            | Op::PrefixScan { .. }
     ) {
         let all = operands.iter().enumerate();
         for (operand, info) in all {
@@ -49,6 +53,20 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
         }
         (Op::Dot { .. }, [lhs, rhs]) => dot(&lhs.shape, &rhs.shape)?,
         (Op::PackedDot { .. }, [lhs, rhs]) => packed_dot(&lhs.shape, &rhs.shape)?,
+        (
+            Op::DirectConvolution {
+                strides, dilation, ..
+            },
+            [x, w],
+        ) => direct_convolution(strides, dilation, &x.shape, &w.shape)?,
+        (
+            Op::Patches {
+                kernel,
+                strides,
+                dilation,
+            },
+            [x],
+        ) => patches(kernel, strides, dilation, &x.shape)?,
         (Op::Reshape, [x]) => {
             if x.shape.elements() != result.shape.elements() {
                 return Err(Fault::Shape {
@@ -231,6 +249,51 @@ fn packed_dot(lhs: &Shape, rhs: &Shape) -> Result<Vec<usize>, Fault> {
         }
     }
     Ok(vec![lhs[0], rhs[0], lhs[2], rhs[2]])
+}
+
+/// `[B, spatial'.., kernel.., C]`.
+fn patches(
+    kernel: &[usize],
+    strides: &[usize],
+    dilation: &[usize],
+    shape: &Shape,
+) -> Result<Vec<usize>, Fault> {
+    let misfit = || Fault::Fit {
+        operand: 0,
+        shape: shape.clone(),
+    };
+    let spatial = kernel.len();
+    let named = strides.len() == spatial && dilation.len() == spatial;
+    let positive = [kernel, strides, dilation].concat().iter().all(|&n| n > 0);
+    if spatial == 0 || shape.rank() != spatial + 2 || !named || !positive {
+        return Err(misfit());
+    }
+    let mut dims = vec![shape[0]];
+    for axis in 0..spatial {
+        let reach = (kernel[axis] - 1).checked_mul(dilation[axis]);
+        let room = reach.and_then(|reach| shape[axis + 1].checked_sub(reach + 1));
+        dims.push(room.ok_or_else(misfit)? / strides[axis] + 1);
+    }
+    dims.extend(kernel);
+    dims.push(shape[spatial + 1]);
+    Ok(dims)
+}
+
+fn direct_convolution(
+    strides: &[usize],
+    dilation: &[usize],
+    x: &Shape,
+    w: &Shape,
+) -> Result<Vec<usize>, Fault> {
+    let misfit = Fault::Fit {
+        operand: 1,
+        shape: w.clone(),
+    };
+    if x.rank() != 4 || w.rank() != 4 || w[2] != x[3] {
+        return Err(misfit);
+    }
+    let seen = patches(&w.dims()[..2], strides, dilation, x)?;
+    Ok(vec![seen[0], seen[1], seen[2], w[3]])
 }
 
 fn transposed(axes: &[usize], shape: &Shape) -> Result<Vec<usize>, Fault> {
