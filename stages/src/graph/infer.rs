@@ -255,7 +255,7 @@ pub fn infer(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
         Op::Softmax { .. } => {
             apply.require_float(0)?;
             apply.require(inputs[0].shape.rank() > 0, "it takes at least one axis")?;
-            let view = inputs[0].view.of_row_results();
+            let view = inputs[0].view.of_row_results(&inputs[0].shape);
             of(inputs[0].shape.clone(), inputs[0].dtype, view)
         }
 

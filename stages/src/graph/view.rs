@@ -48,7 +48,8 @@ impl View {
         if others.iter().all(|other| *other == first) {
             let passed_on = match first {
                 View::Permuted(order) => {
-                    others.is_empty() || order.iter().rev().copied().eq(0..order.len())
+                    let long = order.iter().filter(|&&axis| shape[axis] != 1);
+                    others.is_empty() || long.rev().is_sorted()
                 }
                 View::Contiguous | View::Strided => true,
             };
@@ -71,12 +72,16 @@ impl View {
         }
     }
 
-    /// The view after a reshape, which copies only where it has to (MLX 0.32.2,
-    /// `prepare_reshape`).
+    /// The view after a reshape (MLX 0.32.2, `prepare_reshape`). Where it need not copy, the
+    /// result lies as its operand does but keeps marks that no longer fit it, on which later
+    /// functions of several operands depend: its order counts as not known.
     pub fn reshaped(&self, from: &Shape, to: &Shape) -> View {
         let View::Permuted(order) = self else {
             return self.clone();
         };
+        if from == to {
+            return self.clone();
+        }
         // Runs of axes that follow one another in memory, as (extent, stride).
         let strides = View::strides(from, order);
         let mut runs: Vec<(usize, usize)> = Vec::new();
@@ -87,27 +92,25 @@ impl View {
                 _ => runs.push((extent, stride)),
             }
         }
-        let mut runs = runs.into_iter().peekable();
-        let mut placed = Vec::with_capacity(to.rank());
-        for (axis, &extent) in to.dims().iter().enumerate() {
-            match runs.peek_mut() {
-                _ if extent == 1 => {}
-                Some(run) if run.0.is_multiple_of(extent) => {
-                    run.0 /= extent;
-                    placed.push((run.0 * run.1, axis));
-                    runs.next_if(|run| run.0 == 1);
-                }
-                _ => return View::Contiguous,
-            }
+        let row_major = runs.len() <= 1;
+        let mut runs = runs.into_iter().map(|run| run.0).peekable();
+        let fits = to
+            .dims()
+            .iter()
+            .filter(|&&extent| extent != 1)
+            .all(|&extent| {
+                let Some(run) = runs.peek_mut().filter(|run| run.is_multiple_of(extent)) else {
+                    return false;
+                };
+                *run /= extent;
+                runs.next_if_eq(&1);
+                true
+            });
+        if fits && !row_major {
+            View::Strided
+        } else {
+            View::Contiguous
         }
-        if placed.is_sorted_by(|a, b| a.0 > b.0) {
-            return View::Contiguous;
-        }
-        if placed.len() < to.rank() {
-            return View::Strided;
-        }
-        placed.sort_by_key(|&(stride, _)| std::cmp::Reverse(stride));
-        View::Permuted(placed.into_iter().map(|(_, axis)| axis).collect())
     }
 
     /// Strides of axes that lie in this order without gaps.
@@ -123,9 +126,11 @@ impl View {
 
     /// The view of the results of a function of each row, which MLX writes in the operand's order
     /// if elements of a row are neighbours in memory (MLX 0.32.2, `Softmax`, CPU).
-    pub fn of_row_results(&self) -> View {
+    pub fn of_row_results(&self, shape: &Shape) -> View {
         match self {
-            View::Permuted(order) if order.last() != order.iter().max() => View::Contiguous,
+            View::Permuted(order) if View::strides(shape, order).last() != Some(&1) => {
+                View::Contiguous
+            }
             view => view.clone(),
         }
     }
@@ -143,21 +148,22 @@ mod tests {
     }
 
     #[test]
-    fn a_reshape_keeps_an_order_that_needs_no_copy() {
+    fn a_reshape_that_copies_is_contiguous_and_another_not_known() {
         let view = View::Permuted(vec![1, 2, 0]);
         let shape = [4, 2, 3].into();
-        assert_eq!(
-            view.reshaped(&shape, &[4, 6].into()),
-            View::Permuted(vec![1, 0])
-        );
-        assert_eq!(
-            view.reshaped(&shape, &[2, 2, 6].into()),
-            View::Permuted(vec![2, 0, 1])
-        );
-        assert_eq!(view.reshaped(&shape, &[8, 3].into()), View::Contiguous);
-        assert_eq!(view.reshaped(&shape, &[24].into()), View::Contiguous);
+        let to = |dims: &[usize]| view.reshaped(&shape, &dims.into());
+        assert_eq!(to(&[4, 2, 3]), view);
+        assert_eq!(to(&[4, 6]), View::Strided);
+        assert_eq!(to(&[2, 2, 1, 6]), View::Strided);
+        assert_eq!(to(&[8, 3]), View::Contiguous);
+        assert_eq!(to(&[24]), View::Contiguous);
         assert_eq!(
             View::Contiguous.reshaped(&shape, &[24].into()),
+            View::Contiguous
+        );
+        let units = View::Permuted(vec![1, 0]);
+        assert_eq!(
+            units.reshaped(&[6, 1].into(), &[2, 3].into()),
             View::Contiguous
         );
     }
