@@ -113,7 +113,7 @@ struct Weight {
 /// Arguments made so far, by where they come from and how they are prepared.
 type Arguments = HashMap<(usize, Vec<Prepare>), Value>;
 
-/// The weight prepared to that shape, as F32 values.
+/// The weight prepared to that shape, BF16 widened.
 fn prepared(
     packed: &mut Program,
     arguments: &mut Arguments,
@@ -131,7 +131,7 @@ fn prepared(
     let argument = *arguments
         .entry((source, steps.clone()))
         .or_insert_with(|| packed.arg(packed.args[source].source.clone(), steps, info(elem)));
-    if elem == Elem::F32 {
+    if elem != Elem::Bf16 {
         argument
     } else {
         packed.push(widen(shape.rank()), vec![argument], info(Elem::F32))
@@ -142,8 +142,9 @@ fn prepared(
 fn moved(packed: &mut Program, arguments: &mut Arguments, node: &Node, weight: Weight) {
     let info = packed.info(node.output).clone();
     let value = prepared(packed, arguments, weight, &info.shape, info.grid);
+    // An operation that changes nothing, whatever the storage.
     packed.nodes.push(Node {
-        op: widen(info.shape.rank()),
+        op: Op::Reshape,
         inputs: vec![value],
         output: node.output,
     });
