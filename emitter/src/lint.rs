@@ -251,7 +251,7 @@ fn rounds(kernel: &Kernel, operands: &[&ValueInfo], grid: DType) -> bool {
             Inst::Round(..) => grid == DType::BF16,
             // Whole numbers below a grid's precision stay on it, larger values are whole already.
             Inst::Unary(Unary::Neg | Unary::Abs | Unary::Floor, a) => at(a),
-            Inst::Select(_, a, b) => at(a) && at(b),
+            Inst::Select(_, a, b) | Inst::Rarely(_, a, b) => at(a) && at(b),
             _ => false,
         };
         on.push(keeps);

@@ -277,3 +277,28 @@ fn known_exponents_give_the_same_powers() {
         |i| format!("{:e}^2", x[i]),
     );
 }
+
+/// A square is taken as it is unless it is near halfway: whether that is wide enough, all
+/// mantissas tell. With `QUALIFY_FULL` set, all positive F32 (the sign takes no part).
+#[test]
+fn every_mantissa_squares_as_powf_does() {
+    let all = std::env::var_os("QUALIFY_FULL").is_some();
+    // The octaves of 1 and 2 hold the smallest logarithms, the others the largest errors of them.
+    let exponents: Vec<u32> = if all {
+        (0..=254).collect()
+    } else {
+        vec![66, 126, 127, 128, 188]
+    };
+    for exponent in exponents {
+        let x: Vec<f32> = (0..1u32 << 23)
+            .map(|mantissa| f32::from_bits(exponent << 23 | mantissa))
+            .collect();
+        let got = unary(|k, x| kernel::pow_known(k, x, 2.0), &x);
+        assert_same(
+            "square",
+            &got,
+            |i| powf(x[i], black_box(2.0)),
+            |i| format!("{:e}^2", x[i]),
+        );
+    }
+}

@@ -174,6 +174,12 @@ impl KernelBuilder {
         self.push(Inst::Select(condition, a, b), scalar)
     }
 
+    /// `if condition then rare else usual`, where the condition seldom holds and `rare` is dear.
+    pub fn rarely(&mut self, condition: Reg, rare: Reg, usual: Reg) -> Reg {
+        let scalar = self.type_of(usual);
+        self.push(Inst::Rarely(condition, rare, usual), scalar)
+    }
+
     /// The same bits as the other type of that width.
     pub fn bitcast(&mut self, a: Reg) -> Reg {
         let scalar = match self.type_of(a) {

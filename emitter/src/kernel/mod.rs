@@ -184,6 +184,9 @@ pub enum Inst {
     Compare(Predicate, Reg, Reg),
     /// `if condition then a else b`.
     Select(Reg, Reg, Reg),
+    /// `if condition then rare else usual`, as [`Inst::Select`], where the condition seldom holds
+    /// and `rare` is dear: what only `rare` needs may be computed only then.
+    Rarely(Reg, Reg, Reg),
     /// The same bits as the other type of that width (F32 ↔ I32, F64 ↔ I64).
     Bitcast(Reg),
     /// F32 to I32 or F64 to I64, towards zero. Outside the range: unspecified, so such a result
@@ -205,6 +208,38 @@ pub enum Inst {
     Round(RoundTo, Reg),
     /// A function left to the compiler; the second operand only for [`NativeFn::Pow`].
     Native(NativeFn, Reg, Option<Reg>),
+}
+
+impl Inst {
+    /// The registers it reads, in order.
+    pub fn reads(&self) -> impl Iterator<Item = Reg> {
+        let (a, b, c) = match *self {
+            Inst::Operand(_)
+            | Inst::Index(_)
+            | Inst::ConstF32(_)
+            | Inst::ConstF64(_)
+            | Inst::ConstI32(_)
+            | Inst::ConstI64(_) => (None, None, None),
+            Inst::Unary(_, a)
+            | Inst::Bitcast(a)
+            | Inst::ToInt(a)
+            | Inst::FromInt(a)
+            | Inst::ExtendInt(a)
+            | Inst::TruncateInt(a)
+            | Inst::Extend(a)
+            | Inst::Truncate(a)
+            | Inst::Lookup(_, a)
+            | Inst::Round(_, a) => (Some(a), None, None),
+            Inst::Binary(_, a, b) | Inst::Int(_, a, b) | Inst::Compare(_, a, b) => {
+                (Some(a), Some(b), None)
+            }
+            Inst::Native(_, a, b) => (Some(a), b, None),
+            Inst::Fma(a, b, c) | Inst::Select(a, b, c) | Inst::Rarely(a, b, c) => {
+                (Some(a), Some(b), Some(c))
+            }
+        };
+        [a, b, c].into_iter().flatten()
+    }
 }
 
 /// A scalar expression.

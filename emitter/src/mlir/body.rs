@@ -16,18 +16,46 @@ pub(super) fn print(out: &mut String, kernel: &Kernel, operands: &[Elem], result
     let mut body = Body {
         out,
         kernel,
-        names: Vec::new(),
+        operands,
+        branches: branches(kernel),
+        names: vec![String::new(); kernel.insts().len()],
         fresh: 0,
     };
-    for (inst, scalar) in kernel.insts() {
-        let name = body.inst(inst, scalar, operands);
-        body.names.push(name);
-    }
+    body.region(None);
     let name = body.names[kernel.result().index()].clone();
     match result {
         Elem::Bool => body.line(&format!("arith.extui {name} : i1 to i8")),
         _ => name,
     }
+}
+
+/// For every instruction the [`Inst::Rarely`] in whose branch it is computed, if it is read for
+/// that branch alone.
+fn branches(kernel: &Kernel) -> Vec<Option<usize>> {
+    let insts: Vec<&Inst> = kernel.insts().map(|(inst, _)| inst).collect();
+    let mut branch = vec![None; insts.len()];
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); insts.len()];
+    for (at, inst) in insts.iter().enumerate() {
+        for reg in inst.reads() {
+            readers[reg.index()].push(at);
+        }
+    }
+    let result = kernel.result().index();
+    for (rarely, inst) in insts.iter().enumerate() {
+        let Inst::Rarely(condition, rare, usual) = **inst else {
+            continue;
+        };
+        for at in (0..rarely).rev().filter(|&at| at != result) {
+            let inside = |&reader: &usize| {
+                branch[reader] == Some(rarely) || (reader == rarely && at == rare.index())
+            };
+            let outside = at == condition.index() || at == usual.index();
+            if !outside && !readers[at].is_empty() && readers[at].iter().all(inside) {
+                branch[at] = Some(rarely);
+            }
+        }
+    }
+    branch
 }
 
 /// The name of a table's constant.
@@ -84,6 +112,8 @@ pub(super) fn round_bf16(out: &mut String, x: &str, prefix: &str) -> String {
 struct Body<'a> {
     out: &'a mut String,
     kernel: &'a Kernel,
+    operands: &'a [Elem],
+    branches: Vec<Option<usize>>,
     /// The names of the registers so far.
     names: Vec<String>,
     fresh: usize,
@@ -106,11 +136,21 @@ impl Body<'_> {
         types::scalar(self.kernel.type_of(reg))
     }
 
+    /// Writes the instructions of a branch or, for `None`, those of no branch.
+    fn region(&mut self, branch: Option<usize>) {
+        let kernel = self.kernel;
+        for (at, (inst, scalar)) in kernel.insts().enumerate() {
+            if self.branches[at] == branch {
+                self.names[at] = self.inst(at, inst, scalar);
+            }
+        }
+    }
+
     /// Writes an instruction and gives the name of its result.
-    fn inst(&mut self, inst: &Inst, scalar: Scalar, operands: &[Elem]) -> String {
+    fn inst(&mut self, at: usize, inst: &Inst, scalar: Scalar) -> String {
         let ty = types::scalar(scalar);
         let rhs = match *inst {
-            Inst::Operand(i) => return self.operand(i, operands[i]),
+            Inst::Operand(i) => return self.operand(i, self.operands[i]),
             Inst::Index(axis) => {
                 let index = self.line(&format!("linalg.index {axis} : index"));
                 format!("arith.index_cast {index} : index to i32")
@@ -169,6 +209,17 @@ impl Body<'_> {
                     self.name(b)
                 )
             }
+            Inst::Rarely(condition, rare, usual) => {
+                let condition = self.name(condition).to_owned();
+                let name = self.line(&format!("scf.if {condition} -> ({ty}) {{"));
+                self.region(Some(at));
+                let (rare, usual) = (self.name(rare).to_owned(), self.name(usual).to_owned());
+                let _ = writeln!(self.out, "      scf.yield {rare} : {ty}");
+                let _ = writeln!(self.out, "      }} else {{");
+                let _ = writeln!(self.out, "      scf.yield {usual} : {ty}");
+                let _ = writeln!(self.out, "      }}");
+                return name;
+            }
             Inst::Bitcast(a) => self.convert("arith.bitcast", a, ty),
             Inst::ToInt(a) => self.convert("arith.fptosi", a, ty),
             Inst::FromInt(a) => self.convert("arith.sitofp", a, ty),
@@ -184,7 +235,7 @@ impl Body<'_> {
                 format!("tensor.extract {}[{index}] : {}", table(of), table_type(of))
             }
             Inst::Round(RoundTo::Bf16, a) => {
-                let prefix = format!("q{}_", self.names.len());
+                let prefix = format!("q{at}_");
                 return round_bf16(self.out, &self.names[a.index()], &prefix);
             }
             Inst::Round(RoundTo::Bf16Any, a) => {

@@ -173,7 +173,7 @@ impl Check<'_> {
                     Err(KernelFault::Operation(register))
                 }
             }
-            Inst::Select(condition, a, b) => {
+            Inst::Select(condition, a, b) | Inst::Rarely(condition, a, b) => {
                 self.expect(condition, |s| s == Scalar::Bool)?;
                 let scalar = self.source(a)?;
                 self.expect(b, |s| s == scalar)

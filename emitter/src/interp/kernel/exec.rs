@@ -44,7 +44,7 @@ pub(super) fn step(step: &Step, registers: &mut Registers, len: usize) -> Result
             Scalar::I64 => compare_ints(run, predicate, i64::cast_unsigned),
             Scalar::Bool => compare_ints(run, predicate, |x: u8| x),
         },
-        Inst::Select(..) => match step.to {
+        Inst::Select(..) | Inst::Rarely(..) => match step.to {
             Scalar::F32 => select::<f32>(run),
             Scalar::F64 => select::<f64>(run),
             Scalar::I32 => select::<i32>(run),

@@ -1,7 +1,7 @@
 //! Where a kernel's registers live: columns of [`RUN`] elements, reused after their last use.
 
 use super::RUN;
-use crate::kernel::{Inst, Kernel, Reg, Scalar};
+use crate::kernel::{Inst, Kernel, Scalar};
 
 /// An instruction with registers resolved to slots.
 #[derive(Debug)]
@@ -45,34 +45,6 @@ fn pool(scalar: Scalar) -> usize {
     }
 }
 
-/// The registers an instruction reads, in order.
-pub(super) fn sources(inst: &Inst) -> impl Iterator<Item = Reg> {
-    let (a, b, c) = match *inst {
-        Inst::Operand(_)
-        | Inst::Index(_)
-        | Inst::ConstF32(_)
-        | Inst::ConstF64(_)
-        | Inst::ConstI32(_)
-        | Inst::ConstI64(_) => (None, None, None),
-        Inst::Unary(_, a)
-        | Inst::Bitcast(a)
-        | Inst::ToInt(a)
-        | Inst::FromInt(a)
-        | Inst::ExtendInt(a)
-        | Inst::TruncateInt(a)
-        | Inst::Extend(a)
-        | Inst::Truncate(a)
-        | Inst::Lookup(_, a)
-        | Inst::Round(_, a) => (Some(a), None, None),
-        Inst::Binary(_, a, b) | Inst::Int(_, a, b) | Inst::Compare(_, a, b) => {
-            (Some(a), Some(b), None)
-        }
-        Inst::Native(_, a, b) => (Some(a), b, None),
-        Inst::Fma(a, b, c) | Inst::Select(a, b, c) => (Some(a), Some(b), Some(c)),
-    };
-    [a, b, c].into_iter().flatten()
-}
-
 impl Plan {
     /// Gives every register that the result needs a slot.
     pub(in crate::interp) fn new(kernel: &Kernel) -> Plan {
@@ -83,7 +55,7 @@ impl Plan {
         last_use[kernel.result().index()] = Some(insts.len());
         for (at, (inst, _)) in insts.iter().enumerate().rev() {
             if last_use[at].is_some() {
-                for source in sources(inst) {
+                for source in inst.reads() {
                     last_use[source.index()].get_or_insert(at);
                 }
             }
@@ -100,7 +72,7 @@ impl Plan {
         // Inputs and constants are written before any step, so they take no reused slot;
         // constants are never written again, so theirs are not reused either.
         for (at, (inst, scalar)) in insts.iter().enumerate() {
-            if last_use[at].is_none() || sources(inst).next().is_some() {
+            if last_use[at].is_none() || inst.reads().next().is_some() {
                 continue;
             }
             let slot = plan.fresh(*scalar);
@@ -112,7 +84,7 @@ impl Plan {
             }
         }
         for (at, (inst, scalar)) in insts.iter().enumerate() {
-            if last_use[at].is_none() || sources(inst).next().is_none() {
+            if last_use[at].is_none() || inst.reads().next().is_none() {
                 continue;
             }
             let out = match free[pool(*scalar)].pop() {
@@ -128,7 +100,7 @@ impl Plan {
                 out,
                 sources: [0; 3],
             };
-            for (i, source) in sources(inst).enumerate() {
+            for (i, source) in inst.reads().enumerate() {
                 step.sources[i] = slot_of[source.index()];
                 let scalar = insts[source.index()].1;
                 if i == 0 {
@@ -137,7 +109,7 @@ impl Plan {
                 // Freed after `out` was chosen: a step never writes what it reads.
                 let dies = last_use[source.index()] == Some(at);
                 let constant = is_constant(insts[source.index()].0);
-                if dies && !constant && !sources(inst).take(i).any(|s| s == source) {
+                if dies && !constant && !inst.reads().take(i).any(|s| s == source) {
                     free[pool(scalar)].push(slot_of[source.index()]);
                 }
             }
