@@ -268,7 +268,9 @@ impl Growing {
     fn other_shape(&mut self, mut elements: usize) -> Shape {
         let mut shape = Vec::new();
         while shape.len() < 3 && elements > 1 {
-            let divisors: Vec<usize> = (1..=elements).filter(|n| elements % n == 0).collect();
+            let divisors: Vec<usize> = (1..=elements)
+                .filter(|n| elements.is_multiple_of(*n))
+                .collect();
             let extent = divisors[self.random.below(divisors.len())];
             shape.push(extent);
             elements /= extent;

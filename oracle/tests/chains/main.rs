@@ -4,6 +4,12 @@
 //! Every value of a chain is compared, so the first wrong one is named. `QUALIFY_FULL=1` tries
 //! a hundred times as many.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy takes for production code"
+)]
+
 mod chain;
 
 use emitter::{Contract, Cut, lower::lower, program::Source};

@@ -191,13 +191,17 @@ fn views() -> Vec<Case> {
         ));
         cases.push(case(
             format!("Maximum with 0 {dtype}"),
-            &[x.clone()],
+            std::slice::from_ref(&x),
             |b, x| b.binary_scalar(Op::Maximum, x[0], 0.0),
         ));
-        cases.push(case(format!("0.1 times {dtype}"), &[x.clone()], |b, x| {
-            let tenth = b.scalar(0.1, dtype);
-            b.binary(Op::Multiply, tenth, x[0])
-        }));
+        cases.push(case(
+            format!("0.1 times {dtype}"),
+            std::slice::from_ref(&x),
+            |b, x| {
+                let tenth = b.scalar(0.1, dtype);
+                b.binary(Op::Multiply, tenth, x[0])
+            },
+        ));
         cases.push(case(
             format!("Select a constant {dtype}"),
             &[truths([6, 5], 5), x],

@@ -3,6 +3,12 @@
 //!
 //! `QUALIFY_FULL=1` takes sixteen times as many inputs for F32 functions.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy takes for production code"
+)]
+
 mod binary;
 mod case;
 mod cast;
@@ -17,8 +23,11 @@ mod values;
 
 use case::Case;
 
+/// Makes the cases of similar primitives.
+type Family = fn() -> Vec<Case>;
+
 /// All families, by name.
-const FAMILIES: [(&str, fn() -> Vec<Case>); 7] = [
+const FAMILIES: [(&str, Family); 7] = [
     ("unary", unary::cases),
     ("binary", binary::cases),
     ("cast", cast::cases),

@@ -1,10 +1,6 @@
 //! The three sides of a case, and their comparison.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write,
-    path::Path,
-};
+use std::{collections::BTreeSet, fmt::Write, path::Path};
 
 use emitter::{
     Contract, Cut,

@@ -83,7 +83,7 @@ pub fn specials() -> Vec<f32> {
         0.5,
         0.549_306_15,
         std::f32::consts::LN_2,
-        0.785_398_2,
+        std::f32::consts::FRAC_PI_4,
         1.0 - 2f32.powi(-24),
         1.0,
         1.0 + 2f32.powi(-23),
