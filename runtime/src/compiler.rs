@@ -23,6 +23,9 @@ pub struct CompileOptions {
     /// be fused, and very slow for BF16 ones: widen those first. The order of the sums
     /// stays the same.
     pub data_tiling: bool,
+    /// Lets the compiler add the terms of a floating-point sum in any order it likes. Only for
+    /// programs that state no order.
+    pub reassociate: bool,
 }
 
 impl CompileOptions {
@@ -32,6 +35,7 @@ impl CompileOptions {
         Self {
             target,
             data_tiling: true,
+            reassociate: false,
         }
     }
 
@@ -44,8 +48,11 @@ impl CompileOptions {
             "--iree-hal-local-target-device-backends=llvm-cpu".to_owned(),
             format!("--iree-llvmcpu-target-cpu={}", target.cpu()),
             format!("--iree-llvmcpu-target-cpu-features={}", target.features()),
-            // The default of the default level; said because O2 and O3 have another.
-            "--iree-llvmcpu-reassociate-fp-reductions=false".to_owned(),
+            // Always said: the default depends on the optimisation level.
+            format!(
+                "--iree-llvmcpu-reassociate-fp-reductions={}",
+                self.reassociate
+            ),
             // The default turns every F64 kernel into an F32 one.
             "--iree-input-demote-f64-to-f32=false".to_owned(),
             // Hand-written kernels choose their own arithmetic (bf16 dot products).
