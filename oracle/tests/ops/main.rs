@@ -1,7 +1,8 @@
 //! Every primitive that has a lowering under `mlx-cpu`, compared bit for bit on three sides: MLX
 //! live, the interpreter and IREE. NaN equals NaN whatever its payload.
 //!
-//! `QUALIFY_FULL=1` takes sixteen times as many inputs for F32 functions.
+//! `QUALIFY_FULL=1` takes sixteen times as many inputs for F32 functions; every one there is:
+//! [`exhaustive`].
 
 #![expect(
     clippy::unwrap_used,
@@ -15,6 +16,7 @@ mod cast;
 mod contraction;
 mod convolution;
 mod coverage;
+mod exhaustive;
 mod movement;
 mod reduction;
 mod sides;

@@ -105,7 +105,7 @@ fn unfusable() -> Program {
 }
 
 /// Elements by their bits as level two carries them; all NaNs are one.
-fn carried(tensor: &Tensor) -> Vec<u32> {
+pub fn carried(tensor: &Tensor) -> Vec<u32> {
     match tensor.dtype() {
         DType::Bool => tensor.bytes().iter().map(|&byte| byte.into()).collect(),
         DType::I32 => tensor

@@ -7,7 +7,8 @@ use crate::{
     values::{FLOATS, all_bf16, specials, sweep, sweep_len, vector},
 };
 
-const FUNCTIONS: [Op; 10] = [
+/// What takes and gives one float.
+pub const FUNCTIONS: [Op; 10] = [
     Op::Negative,
     Op::Square,
     Op::Sqrt { reciprocal: false },

@@ -1,0 +1,76 @@
+//! Functions of one operand on every F32 there is, MLX against the interpreter.
+//!
+//! `cargo test --release -p oracle --test ops -- --ignored --nocapture`
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use emitter::{Contract, Cut, lower::lower, program::Source};
+use oracle::{MlxSide, interp};
+use stages::{Boundary, DType, Tensor, graph::Op};
+
+use crate::{case::case, sides::carried, unary};
+
+/// Values in one piece.
+const PIECE: usize = 1 << 22;
+
+fn every_value(name: &str, op: &Op, scalar: Option<f64>) {
+    let shape = Tensor::from_f32([PIECE], &vec![0.0; PIECE]).unwrap();
+    let case = case(name, &[shape], |b, x| match scalar {
+        Some(scalar) => b.binary_scalar(op.clone(), x[0], scalar),
+        None => b.apply(op.clone(), x),
+    });
+    let boundary: &Boundary = &case.graph.boundaries()[0];
+    let program = lower(
+        &case.graph,
+        &Cut::step(&case.graph, boundary),
+        Contract::MlxCpu,
+    )
+    .unwrap();
+    let input = case.inputs.keys().next().unwrap();
+    let mlx = MlxSide::new().unwrap();
+    let next = AtomicUsize::new(0);
+    let wrong = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let start = next.fetch_add(PIECE, Ordering::Relaxed);
+            if start > u32::MAX as usize {
+                return;
+            }
+            let values: Vec<f32> = (0..PIECE)
+                .map(|i| f32::from_bits((start + i) as u32))
+                .collect();
+            let x = Tensor::from_f32([PIECE], &values).unwrap();
+            let inputs = [(input.clone(), x.clone())].into();
+            let captures = mlx
+                .capture(&case.graph, &|_| None, &inputs, &[boundary], &mut |_| {})
+                .unwrap();
+            let supply = |_: &Source| Some(x.clone());
+            let found = interp::run(&program, &supply).unwrap();
+            let expected = carried(captures.get(&boundary.id).unwrap());
+            for (i, (a, b)) in expected.iter().zip(carried(&found[0])).enumerate() {
+                if *a != b && wrong.fetch_add(1, Ordering::Relaxed) < 10 {
+                    eprintln!("{name} {:08x}: mlx {a:08x} interp {b:08x}", start + i);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    assert_eq!(wrong.into_inner(), 0, "{name}");
+    eprintln!("{name}: every F32 agrees");
+}
+
+#[test]
+#[ignore = "takes an hour"]
+fn every_f32_agrees() {
+    for op in unary::FUNCTIONS {
+        every_value(&format!("{op:?}"), &op, None);
+    }
+    every_value("Power 2", &Op::Power, Some(2.0));
+    every_value("LogAddExp 0", &Op::LogAddExp, Some(0.0));
+    every_value("AsType BF16", &Op::AsType { dtype: DType::BF16 }, None);
+    every_value("AsType I32", &Op::AsType { dtype: DType::I32 }, None);
+}
