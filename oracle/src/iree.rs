@@ -4,7 +4,6 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -15,8 +14,8 @@ use emitter::{
     target::TargetClass,
 };
 use runtime::{
-    Buffer, BufferError, CompileOptions, Device, DeviceError, DeviceKind, ElementType, Module,
-    ModuleError, Target, Toolchain, ToolchainError,
+    Buffer, BufferError, CompileError, CompileOptions, Device, DeviceError, DeviceKind,
+    ElementType, Module, ModuleError, Target, Toolchain, ToolchainError,
 };
 use stages::{DType, Tensor, TensorError};
 
@@ -28,13 +27,18 @@ pub enum IreeError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The compiler refused the module, or the cache cannot be used.
-    #[error("{source}; the module's text is in {}", .text.display())]
+    /// The compiler or the cache cannot be used.
+    #[error(transparent)]
+    Toolchain(ToolchainError),
+    /// The compiler refused the module.
+    #[error("compile module {name}:\n{diagnostics}")]
     Compile {
-        /// Where the text was written.
-        text: PathBuf,
-        /// Why.
-        source: ToolchainError,
+        /// The module.
+        name: String,
+        /// Its text.
+        text: String,
+        /// What the compiler says, with lines and columns of the text.
+        diagnostics: String,
     },
     /// An argument is not at hand.
     #[error(transparent)]
@@ -104,11 +108,31 @@ impl IreeSide {
         &self.device
     }
 
-    /// Compiles programs into one module and loads it.
+    /// Compiles programs into one module, for the target and with the freedoms that their
+    /// arithmetic allows, and loads it.
     ///
     /// # Errors
-    /// When the compiler refuses it; its text is kept, and the error says where.
+    /// When the compiler refuses it; the error has its text.
     pub fn build(&self, name: &str, programs: Vec<Program>) -> Result<Unit, IreeError> {
+        let options = CompileOptions {
+            // A contract states all orders or none.
+            reassociate: !programs.iter().all(Program::is_exact),
+            ..options(TargetClass::joint(&programs))
+        };
+        self.build_as(name, programs, &options)
+    }
+
+    /// Compiles programs as the caller says, be it right for them or not: for finding out what a
+    /// target or a flag does.
+    ///
+    /// # Errors
+    /// As [`IreeSide::build`].
+    pub fn build_as(
+        &self,
+        name: &str,
+        programs: Vec<Program>,
+        options: &CompileOptions,
+    ) -> Result<Unit, IreeError> {
         let started = Instant::now();
         let mut functions: Vec<(String, String, usize)> = Vec::new();
         let mut names = Vec::new();
@@ -131,14 +155,20 @@ impl IreeSide {
             })
             .collect();
         let text = mlir::print_module(name, &printed);
-        let options = options(TargetClass::joint(&programs));
-        let code =
-            self.toolchain
-                .compile(&text, &options)
-                .map_err(|source| IreeError::Compile {
-                    text: keep(name, &text),
-                    source,
-                })?;
+        let code = match self.toolchain.compile(&text, options) {
+            Ok(code) => code,
+            Err(ToolchainError::Compile(
+                CompileError::Parse { diagnostics } | CompileError::Compile { diagnostics },
+            )) => {
+                let name = name.to_owned();
+                return Err(IreeError::Compile {
+                    name,
+                    text,
+                    diagnostics,
+                });
+            }
+            Err(error) => return Err(IreeError::Toolchain(error)),
+        };
         let cached = code.is_cached();
         let module = self.device.load(code)?;
         let entries = names.into_iter().zip(programs).collect();
@@ -267,14 +297,5 @@ const fn element(elem: Elem) -> ElementType {
         Elem::Bf16 => ElementType::Bf16,
         Elem::I32 => ElementType::I32,
         Elem::Bool => ElementType::I8,
-    }
-}
-
-/// Keeps the text of a module that did not compile, for whoever has to look at it.
-fn keep(name: &str, text: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("qualify-{}-{name}.mlir", std::process::id()));
-    match std::fs::write(&path, text) {
-        Ok(()) => path,
-        Err(_) => PathBuf::from("(it could not be written)"),
     }
 }

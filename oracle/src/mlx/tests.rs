@@ -181,6 +181,21 @@ fn given_memory_is_not_written_to() {
 }
 
 #[test]
+fn a_mapped_file_is_read_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.safetensors");
+    let mut captures = Captures::new();
+    captures.insert(BoundaryId::new("x"), ramp([64]));
+    captures.save(&path, &crate::Notes::new()).unwrap();
+    // Writing to this memory would end the process.
+    let (mapped, _) = Captures::load(&path).unwrap();
+    let x = mapped.get(&BoundaryId::new("x")).unwrap().clone();
+    let y = MlxSide::new().unwrap().run_op(&Op::Negative, &[x]).unwrap();
+    let expected: Vec<f32> = ramp([64]).as_f32().unwrap().iter().map(|v| -v).collect();
+    assert_eq!(y.as_f32().unwrap(), expected);
+}
+
+#[test]
 fn captures_on_several_threads_are_equal() {
     let side = MlxSide::new().unwrap();
     let x = ramp([33, 17]);
