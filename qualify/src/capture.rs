@@ -12,7 +12,7 @@ use crate::{
     failure::{Failure, Kind, OrFail},
     interrupt,
     model::Model,
-    run,
+    run, say, uncompiled,
 };
 
 /// Runs one side and writes the selected boundaries' values, each under its name.
@@ -20,13 +20,7 @@ use crate::{
 /// # Errors
 /// When the side cannot be run, or the file cannot be written.
 pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
-    let folder = run::parent(&args.out);
-    run::writable(folder).map_err(|error| {
-        Failure::new(
-            Kind::Environment,
-            format!("write {}: {error}", args.out.display()),
-        )
-    })?;
+    run::check_file(&args.out)?;
     let model = Model::open(&args.model)?;
     let needs = Needs {
         mlx: args.side == Side::Mlx,
@@ -37,19 +31,19 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let (captures, fingerprint) = match (&args.side, &engine.iree) {
         (Side::Mlx, _) => {
             let wanted: Vec<&Boundary> = model.selected();
-            let reference =
-                run::reference::capture(&model, &engine, &args.side, &wanted, &mut |_| ())?;
+            let reference = run::reference::capture(&model, &engine, &wanted, &mut |_| ())?;
             (reference.captures, engine.fingerprint(None))
         }
         (Side::Iree, Some(side)) => {
             let plan = run::Plan::of(&model).or_fail(Kind::Environment)?;
             let (captures, unit) = run::candidate::inherited_on_iree(&model, &plan, side)
-                .or_fail(Kind::Environment)?;
+                .map_err(uncompiled::failure)?;
             (captures, engine.fingerprint(Some(&unit)))
         }
         _ => {
             let plan = run::Plan::of(&model).or_fail(Kind::Environment)?;
-            let captures = run::candidate::interpreted_whole(&model, &plan).or_fail(Kind::Usage)?;
+            let captures =
+                run::candidate::interpreted_whole(&model, &plan).or_fail(Kind::Environment)?;
             (captures, engine.fingerprint(None))
         }
     };
@@ -62,11 +56,11 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let fingerprint = serde_json::to_string(&fingerprint).or_fail(Kind::Environment)?;
     let _putting = interrupt::putting();
     run::save(&selected, &model, &fingerprint, &args.out)?;
-    eprintln!(
+    say(format_args!(
         "{} boundaries written to {} in {:.2} s",
         selected.len(),
         args.out.display(),
         started.elapsed().as_secs_f64()
-    );
+    ));
     Ok(ExitCode::QUALIFIED)
 }

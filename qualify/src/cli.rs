@@ -67,11 +67,11 @@ pub struct ModelArgs {
     pub mel: Option<PathBuf>,
 
     /// On which side the recording is padded; `auto` asks the checkpoint
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, conflicts_with = "mel")]
     pub padding: Padding,
 
     /// Cut recordings over 30 s instead of refusing them
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mel")]
     pub truncate: bool,
 
     /// Which dtypes the model runs in: bf16, mixed or f32
@@ -216,6 +216,48 @@ pub enum Side {
     Recorded(PathBuf),
 }
 
+/// Said of a checkpoint that is given alone.
+pub const NOTHING_TO_RUN_ON: &str = "--checkpoint needs --audio FILE or --mel FILE to be run on";
+
+impl ModelArgs {
+    /// Why these arguments cannot be followed, if so: what the parser does not see.
+    fn contradiction(&self) -> Option<&'static str> {
+        let nothing_to_run_on =
+            self.checkpoint.is_some() && self.audio.is_none() && self.mel.is_none();
+        nothing_to_run_on.then_some(NOTHING_TO_RUN_ON)
+    }
+
+    fn contradiction_if_interpreted(&self) -> Option<&'static str> {
+        (self.contract == Contract::Native)
+            .then_some("the native contract states no order: the interpreter cannot follow it")
+    }
+}
+
+impl RunArgs {
+    /// Why these arguments cannot be followed, if so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let interpreted = self.interp == InterpArg::On || self.candidate == Side::Interp;
+        let interpreted = interpreted.then(|| self.model.contradiction_if_interpreted());
+        self.model.contradiction().or(interpreted.flatten())
+    }
+}
+
+impl StagesArgs {
+    /// Why these arguments cannot be followed, if so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        self.model.contradiction()
+    }
+}
+
+impl CaptureArgs {
+    /// Why these arguments cannot be followed, if so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let interpreted = self.side == Side::Interp;
+        let interpreted = interpreted.then(|| self.model.contradiction_if_interpreted());
+        self.model.contradiction().or(interpreted.flatten())
+    }
+}
+
 fn side(text: &str, allowed: &[&str]) -> Result<Side, String> {
     let side = match text.split_once(':') {
         Some(("recorded", file)) if !file.is_empty() => {
@@ -302,6 +344,27 @@ mod tests {
         assert!(parse("qualify run --checkpoint d --seed 1").is_err());
         assert!(parse("qualify run --checkpoint d --fixture tiny").is_err());
         assert!(parse("qualify run --threads 0").is_err());
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_found_before_anything_is_opened() {
+        let contradicts = |line: &str| match parse(line).unwrap().command {
+            Command::Run(args) => args.contradiction().is_some(),
+            Command::Stages(args) => args.contradiction().is_some(),
+            Command::Capture(args) => args.contradiction().is_some(),
+            Command::Fixture(_) => false,
+        };
+        assert!(contradicts("qualify stages --checkpoint d"));
+        assert!(!contradicts("qualify stages --checkpoint d --mel m"));
+        assert!(contradicts("qualify run --interp on --contract native"));
+        assert!(contradicts(
+            "qualify run --candidate interp --contract native"
+        ));
+        assert!(contradicts(
+            "qualify capture --side interp --contract native --out f"
+        ));
+        assert!(!contradicts("qualify run --contract native"));
+        assert!(!contradicts("qualify run --interp on"));
     }
 
     #[test]

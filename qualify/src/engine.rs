@@ -8,11 +8,11 @@ use oracle::{
     libm,
 };
 use reports::wire::{Fingerprint, Iree};
-use runtime::{DeviceKind, Native, Store, Toolchain};
+use runtime::{CacheError, DeviceKind, Native, Store, Toolchain};
 
 use crate::{
     cli::{DeviceArg, EngineArgs},
-    failure::{Failure, Kind, OrFail},
+    failure::{Failure, Kind, OrFail, said},
     fingerprint,
 };
 
@@ -53,12 +53,11 @@ impl Engine {
         let _ = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global();
-        let native = Native::locate().or_fail(Kind::Environment)?;
-        let store = if args.no_cache {
-            None
-        } else {
-            Some(Store::open_default().or_fail(Kind::Environment)?)
-        };
+        let native = Native::locate().map_err(|error| {
+            let message = format!("locate the native libraries: {}", said(&error));
+            Failure::new(Kind::Environment, message)
+        })?;
+        let store = if args.no_cache { None } else { Some(store()?) };
         let mlx = if needs.mlx {
             libm::check().or_fail(Kind::Environment)?;
             Some(MlxSide::new().or_fail(Kind::Environment)?)
@@ -97,6 +96,16 @@ impl Engine {
             });
         fingerprint::of(mlx, iree, fingerprint::host(self.threads))
     }
+}
+
+fn store() -> Result<Store, Failure> {
+    Store::open_default().map_err(|error| {
+        let way_out = match error {
+            CacheError::NoFolder => "or use --no-cache",
+            _ => "set QUALIFY_CACHE to a folder that can be written, or use --no-cache",
+        };
+        Failure::new(Kind::Environment, format!("{}; {way_out}", said(&error)))
+    })
 }
 
 /// Seconds, for reports.

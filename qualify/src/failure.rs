@@ -23,27 +23,25 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of that kind.
+    /// A failure to do what the message says: "write FILE: no space left".
     pub fn new(kind: Kind, message: impl fmt::Display) -> Failure {
         Failure {
             kind,
+            message: format!("failed to {message}"),
+        }
+    }
+
+    /// A command line that makes no sense, in a sentence of its own.
+    pub fn usage(message: impl fmt::Display) -> Failure {
+        Failure {
+            kind: Kind::Usage,
             message: message.to_string(),
         }
     }
 
-    /// A failure for an error: its message and those of its causes that it does not repeat.
+    /// A failure for an error that completes "failed to …".
     pub fn caused(kind: Kind, error: &dyn Error) -> Failure {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !message.contains(&text) {
-                message.push_str(": ");
-                message.push_str(&text);
-            }
-            cause = error.source();
-        }
-        Failure { kind, message }
+        Failure::new(kind, said(error))
     }
 
     /// The documented exit code.
@@ -58,11 +56,23 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            Kind::Usage => write!(f, "{}", self.message),
-            Kind::Input | Kind::Environment => write!(f, "failed to {}", self.message),
-        }
+        f.write_str(&self.message)
     }
+}
+
+/// An error's message and those of its causes that it does not repeat, in one line.
+pub fn said(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        cause = error.source();
+    }
+    message
 }
 
 /// Says of what kind an error is where it is handed on.

@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
 use sha2::{Digest, Sha256};
 use stages::{
-    Tensor,
-    audio::{LogMel, MEL_BINS, Overlong, PaddingSide, Waveform},
+    DType, Tensor,
+    audio::{AudioError, LogMel, MEL_BINS, Overlong, PaddingSide, Waveform},
+    checkpoint::header,
 };
 
-use crate::failure::{Failure, Kind, OrFail};
+use crate::failure::{Failure, Kind, OrFail, said};
 
 /// Most clips of one batch.
 const MAX_CLIPS: usize = 4;
@@ -42,10 +43,12 @@ impl Inputs {
         } else {
             Overlong::Reject
         };
-        let wave = Waveform::read(path).or_fail(Kind::Input)?;
+        let refuse =
+            |error: AudioError| Failure::new(Kind::Input, format!("read audio: {}", said(&error)));
+        let wave = Waveform::read(path).map_err(refuse)?;
         let features = LogMel::new()
             .extract(&[&wave], padding, overlong)
-            .or_fail(Kind::Input)?;
+            .map_err(refuse)?;
         let bytes = fs::read(path).map_err(|error| {
             Failure::new(Kind::Input, format!("read {}: {error}", path.display()))
         })?;
@@ -74,60 +77,57 @@ impl Inputs {
             )
         };
         let bytes = fs::read(path).map_err(|error| refuse(error.to_string()))?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|error| refuse(error.to_string()))?;
+        let header = header::read(&bytes).map_err(|error| refuse(said(&error)))?;
         let part = |name: &str, dtype: Dtype| {
-            let view = file
-                .tensor(name)
-                .map_err(|_| refuse(format!("it has no tensor {name}")))?;
-            if view.dtype() == dtype {
-                Ok(view)
-            } else {
-                Err(refuse(format!(
-                    "{name} is {:?}, not {dtype:?}",
-                    view.dtype()
-                )))
+            let entry = header.entries.iter().find(|entry| entry.name == name);
+            match entry {
+                Some(entry) if entry.dtype == dtype => Ok(entry),
+                Some(entry) => Err(refuse(format!("{name} is {}, not {dtype}", entry.dtype))),
+                None => Err(refuse(format!("it has no tensor {name}"))),
             }
         };
         let (mel, mask) = (part("mel", Dtype::F32)?, part("mask", Dtype::U8)?);
-        let &[clips, frames, MEL_BINS] = mel.shape() else {
+        let &[clips, frames, MEL_BINS] = mel.shape.dims() else {
             return Err(refuse(format!(
-                "mel has shape {:?}, not [B,T,128]",
-                mel.shape()
+                "mel has shape {}, not [B,T,128]",
+                mel.shape
             )));
         };
-        if mask.shape() != [clips, frames] {
+        if mask.shape.dims() != [clips, frames] {
             return Err(refuse(format!(
-                "mask has shape {:?}, not [{clips},{frames}]",
-                mask.shape()
+                "mask has shape {}, not [{clips},{frames}]",
+                mask.shape
             )));
         }
+        let mask = &bytes[mask.bytes.clone()];
         if !(1..=MAX_CLIPS).contains(&clips) || frames == 0 {
             return Err(refuse(format!(
                 "{clips} clips of {frames} frames: it takes 1 to {MAX_CLIPS} clips and at least one frame"
             )));
         }
-        if let Some(value) = mask.data().iter().find(|&&value| value > 1) {
+        if let Some(value) = mask.iter().find(|&&value| value > 1) {
             return Err(refuse(format!("mask holds {value}, not only 0 and 1")));
         }
         let valid: Vec<usize> = mask
-            .data()
             .chunks(frames)
             .map(|row| row.iter().filter(|&&v| v == 1).count())
             .collect();
         if let Some(clip) = valid.iter().position(|&n| n == 0) {
             return Err(refuse(format!("clip {clip} is padding only")));
         }
-        let tensor = Tensor::from_bytes(stages::DType::F32, mel.shape().into(), mel.data())
+        let tensor = Tensor::from_bytes(DType::F32, mel.shape.clone(), &bytes[mel.bytes.clone()])
             .or_fail(Kind::Input)?;
         let values = tensor.as_f32().unwrap_or(&[]);
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            let (frame, bin) = (at / MEL_BINS, at % MEL_BINS);
+            let (row, bin) = (at / MEL_BINS, at % MEL_BINS);
             return Err(refuse(format!(
-                "mel is {} at frame {frame}, bin {bin}",
-                values[at]
+                "mel is {} in clip {}, frame {}, bin {bin}",
+                values[at],
+                row / frames,
+                row % frames
             )));
         }
-        let left = mask.data().chunks(frames).any(|row| row[0] == 0);
+        let left = mask.chunks(frames).any(|row| row[0] == 0);
         Ok(Inputs {
             tensors: BTreeMap::from([("mel".to_owned(), tensor)]),
             clips,

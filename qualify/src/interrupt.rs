@@ -1,22 +1,63 @@
-//! Ctrl-C: ends the process at once, but never in the middle of putting a file in its place.
+//! Ctrl-C: ends the process at once, and leaves no file that is not complete.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    io::{self, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
+use nix::{
+    libc,
+    sys::signal::{SigSet, Signal},
+};
 use reports::verdict::ExitCode;
+use runtime::Store;
+
+use crate::scratch::{self, Scratch};
 
 static PUTTING: Mutex<()> = Mutex::new(());
 
-/// Makes Ctrl-C end the process with exit code 130. Files are written under another name and
-/// renamed, so whatever was not complete is not there.
+/// Makes Ctrl-C end the process with exit code 130, and SIGTERM with 143. Files are written under
+/// another name and renamed, so whatever was not complete is not there. Must be called before any
+/// thread begins.
 ///
 /// # Errors
-/// When a handler is set already.
-pub fn install() -> Result<(), ctrlc::Error> {
-    ctrlc::set_handler(|| {
-        let _putting = PUTTING.lock().unwrap_or_else(PoisonError::into_inner);
-        eprintln!("\ninterrupted: nothing that was not complete has been written");
-        std::process::exit(ExitCode::INTERRUPTED.code().into());
-    })
+/// When the signals cannot be waited for.
+pub fn install() -> io::Result<Scratch> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGTERM);
+    // Inherited by every thread that begins. A handler would miss signals: the compiler runs its
+    // linker by `system`, which has the process ignore SIGINT for so long; what is blocked is kept.
+    signals.thread_block()?;
+    let scratch = Scratch::open();
+    thread::Builder::new()
+        .name("interrupt".to_owned())
+        .spawn(move || end(wait(signals)))?;
+    Ok(scratch)
+}
+
+fn wait(signals: SigSet) -> Signal {
+    loop {
+        if let Ok(signal) = signals.wait() {
+            return signal;
+        }
+    }
+}
+
+fn end(signal: Signal) -> ! {
+    let _putting = putting();
+    let _storing = Store::hold();
+    scratch::remove();
+    let (name, code) = match signal {
+        Signal::SIGINT => ("interrupted", i32::from(ExitCode::INTERRUPTED.code())),
+        other => ("terminated", 128 + other as i32),
+    };
+    let text = format!("\n{name}: nothing that was not complete has been written\n");
+    let _ = io::stderr().write_all(text.as_bytes());
+    // SAFETY: it ends the process and touches nothing of it. `exit` would destroy the global
+    // state of MLX and of the compiler under the threads that are using it.
+    unsafe { libc::_exit(code) }
 }
 
 /// Held while results are written; an interrupt waits for it.

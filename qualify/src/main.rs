@@ -9,9 +9,11 @@ mod inputs;
 mod interrupt;
 mod model;
 mod run;
+mod scratch;
 mod tree;
+mod uncompiled;
 
-use std::{io::Write, process::ExitCode as ProcessCode};
+use std::{fmt, io::Write, process::ExitCode as ProcessCode};
 
 use clap::Parser;
 use fixtures::FixtureError;
@@ -43,23 +45,39 @@ fn main() -> ProcessCode {
             .into();
         }
     };
-    if let Err(error) = interrupt::install() {
-        eprintln!("qualify: failed to handle interrupts: {error}");
-        return ExitCode::ENVIRONMENT.into();
-    }
+    let _scratch = match interrupt::install() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            say(format_args!(
+                "qualify: failed to wait for interrupts: {error}"
+            ));
+            return ExitCode::ENVIRONMENT.into();
+        }
+    };
     let outcome = match &cli.command {
-        Command::Run(args) => qualify(args, command),
-        Command::Stages(args) => list(args),
-        Command::Capture(args) => capture::capture(args),
+        Command::Run(args) => sensible(args.contradiction()).and_then(|()| qualify(args, command)),
+        Command::Stages(args) => sensible(args.contradiction()).and_then(|()| list(args)),
+        Command::Capture(args) => {
+            sensible(args.contradiction()).and_then(|()| capture::capture(args))
+        }
         Command::Fixture(args) => fixture(args),
     };
     match outcome {
         Ok(code) => code.into(),
         Err(failure) => {
-            eprintln!("qualify: {failure}");
+            say(format_args!("qualify: {failure}"));
             failure.exit_code().into()
         }
     }
+}
+
+/// A line on stderr; that nobody reads it is no reason to fail otherwise.
+fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn sensible(contradiction: Option<&str>) -> Result<(), Failure> {
+    contradiction.map_or(Ok(()), |reason| Err(Failure::usage(reason)))
 }
 
 fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {

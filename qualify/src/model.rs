@@ -8,7 +8,7 @@ use stages::{
 };
 
 use crate::{
-    cli::{ModelArgs, Padding},
+    cli::{ModelArgs, NOTHING_TO_RUN_ON, Padding},
     failure::{Failure, Kind, OrFail},
     inputs::Inputs,
 };
@@ -61,10 +61,7 @@ impl Model {
         let inputs = match (&args.mel, args.audio.as_ref().or(clip.as_ref())) {
             (Some(file), _) => Inputs::features(file)?,
             (None, Some(file)) => Inputs::recording(file, padding, args.truncate)?,
-            (None, None) => {
-                let message = "a checkpoint needs --audio FILE or --mel FILE to be run on";
-                return Err(Failure::new(Kind::Usage, message));
-            }
+            (None, None) => return Err(Failure::usage(NOTHING_TO_RUN_ON)),
         };
         let graph = audio_encoder(
             checkpoint.config(),

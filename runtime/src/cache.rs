@@ -12,7 +12,7 @@ use std::{
     io::{self, Write},
     ops::Deref,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 const TRAILER: usize = 32;
@@ -121,6 +121,18 @@ impl fmt::Debug for Entry {
     }
 }
 
+/// Shared by those who write an entry; exclusive for whoever wants that nobody does.
+static WRITING: RwLock<()> = RwLock::new(());
+
+/// While it lives, this process has no half-written entry in any store and begins none.
+#[derive(Debug)]
+#[must_use]
+pub struct Hold(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'static, ()>);
+
+fn writing() -> RwLockReadGuard<'static, ()> {
+    WRITING.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A folder of entries; any number of processes may share one.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -144,6 +156,12 @@ impl Store {
     /// The store in `$QUALIFY_CACHE`, else `$XDG_CACHE_HOME/qualify`, else `~/.cache/qualify`.
     pub fn open_default() -> Result<Self, CacheError> {
         Self::open(default_root(|name| std::env::var_os(name)).ok_or(CacheError::NoFolder)?)
+    }
+
+    /// Waits until no entry is being written, and lets none begin: for ending the process at any
+    /// time without leaving a temporary file.
+    pub fn hold() -> Hold {
+        Hold(WRITING.write().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The folder.
@@ -182,6 +200,7 @@ impl Store {
         let path = self.path(kind, key);
         let folder = path.parent().unwrap_or(&self.root);
         let write = || {
+            let _writing = writing();
             fs::create_dir_all(folder)?;
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(content)?;
@@ -240,6 +259,21 @@ mod tests {
             assert_eq!(&*store.get("module", &key("x")).unwrap().unwrap(), content);
         }
         assert!(store.get("capture", &key("x")).unwrap().is_none());
+    }
+
+    #[test]
+    fn nothing_is_written_while_the_stores_are_held() {
+        let (folder, store) = store();
+        let hold = Store::hold();
+        std::thread::scope(|scope| {
+            let put = scope.spawn(|| store.put("module", &key("x"), b"content"));
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let root = folder.path().join("a/b");
+            assert_eq!(fs::read_dir(root).unwrap().count(), 0);
+            drop(hold);
+            put.join().unwrap().unwrap();
+        });
+        assert!(store.get("module", &key("x")).unwrap().is_some());
     }
 
     #[test]

@@ -25,12 +25,14 @@ use crate::{
     engine::{Engine, Needs, seconds},
     failure::{Failure, Kind, OrFail},
     model::Model,
+    uncompiled,
 };
 
 use candidate::{Candidate, Units};
 use judge::Captured;
 pub use plan::Plan;
-pub use write::{parent, save, writable};
+use reference::Reference;
+pub use write::{check_file, save};
 
 /// Multiply-adds up to which `--interp auto` interprets.
 const INTERP_LIMIT: u64 = 2_000_000_000;
@@ -81,6 +83,25 @@ struct Sides {
     interp: Option<Captures>,
 }
 
+/// What the sides that are recordings say. It is read before anything is computed.
+struct Recorded {
+    reference: Option<Captures>,
+    candidate: Option<Captures>,
+}
+
+impl Recorded {
+    fn open(args: &RunArgs, model: &Model, plan: &Plan) -> Result<Recorded, Failure> {
+        let read = |side: &Side, wanted: &[&Boundary]| match side {
+            Side::Recorded(file) => reference::recorded(model, file, wanted).map(Some),
+            _ => Ok(None),
+        };
+        Ok(Recorded {
+            reference: read(&args.reference, &plan.tapped(model))?,
+            candidate: read(&args.candidate, &model.selected())?,
+        })
+    }
+}
+
 /// Runs, judges and reports.
 ///
 /// # Errors
@@ -93,6 +114,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         mlx: args.reference == Side::Mlx,
         iree: args.candidate == Side::Iree,
     };
+    let recorded = Recorded::open(args, &model, &plan)?;
     let engine = Engine::open(&args.engine, needs)?;
     let mut timing = Timing::default();
 
@@ -106,9 +128,9 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
                 Ok::<_, oracle::iree::IreeError>((units, elapsed))
             })
         });
-        let reference = capture_reference(&model, &plan, &engine, args, events);
+        let reference = capture_reference(&model, &plan, &engine, recorded.reference, events);
         let units = compiling.map(|thread| match thread.join() {
-            Ok(units) => units.or_fail(Kind::Environment),
+            Ok(units) => units.map_err(uncompiled::failure),
             Err(panic) => std::panic::resume_unwind(panic),
         });
         (units.transpose(), reference)
@@ -133,6 +155,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         &plan,
         &engine,
         units.as_ref(),
+        recorded.candidate,
         &reference,
         args,
         events,
@@ -196,21 +219,23 @@ fn capture_reference(
     model: &Model,
     plan: &Plan,
     engine: &Engine,
-    args: &RunArgs,
+    recorded: Option<Captures>,
     events: &Events<'_>,
-) -> Result<(reference::Reference, Duration), Failure> {
-    let wanted: Vec<&Boundary> = plan
-        .tapped_ids
-        .iter()
-        .filter_map(|id| model.graph.boundary(id))
-        .collect();
+) -> Result<(Reference, Duration), Failure> {
+    let wanted = plan.tapped(model);
     let started = events.start(Phase::Reference, wanted.len());
     let mut done = 0;
     let mut progress = events.progress(Phase::Reference);
-    let captured = reference::capture(model, engine, &args.reference, &wanted, &mut |_| {
-        done += 1;
-        progress(done);
-    })?;
+    let captured = match recorded {
+        Some(captures) => Reference {
+            captures,
+            cached: false,
+        },
+        None => reference::capture(model, engine, &wanted, &mut |_| {
+            done += 1;
+            progress(done);
+        })?,
+    };
     let elapsed = events.finish(Phase::Reference, started, captured.cached);
     Ok((captured, elapsed))
 }
@@ -224,6 +249,7 @@ fn run_candidate(
     plan: &Plan,
     engine: &Engine,
     units: Option<&Units>,
+    recorded: Option<Captures>,
     reference: &Captures,
     args: &RunArgs,
     events: &Events<'_>,
@@ -237,16 +263,12 @@ fn run_candidate(
             .or_fail(Kind::Environment)?;
         Ok::<_, Failure>((captures, events.finish(Phase::Interp, started, false)))
     };
-    let mut candidate = match (&args.candidate, engine.iree.as_ref().zip(units)) {
-        (Side::Recorded(file), _) => {
-            let selected = model.selected();
-            let inherited = reference::recorded(model, file, &selected)?;
-            Candidate {
-                inherited,
-                ..Candidate::default()
-            }
-        }
-        (Side::Iree, Some((side, units))) => {
+    let mut candidate = match (recorded, engine.iree.as_ref().zip(units)) {
+        (Some(inherited), _) => Candidate {
+            inherited,
+            ..Candidate::default()
+        },
+        (None, Some((side, units))) => {
             let started = events.start(Phase::Candidate, steps + 2);
             let mut progress = events.progress(Phase::Candidate);
             let candidate = candidate::on_iree(model, plan, side, units, reference, &mut progress)
@@ -255,7 +277,7 @@ fn run_candidate(
             timing.candidate_s = candidate.production.map(seconds);
             candidate
         }
-        _ => {
+        (None, None) => {
             let started = events.start(Phase::Candidate, 1);
             let inherited = candidate::interpreted_whole(model, plan).or_fail(Kind::Environment)?;
             timing.candidate_s = Some(seconds(events.finish(Phase::Candidate, started, false)));
@@ -267,11 +289,6 @@ fn run_candidate(
     };
     let exact = plan.steps.iter().all(|step| step.stated.is_exact());
     let wanted = match args.interp {
-        InterpArg::On if !exact => {
-            let message =
-                "--interp on: the native contract states no order, so there is no interpretation";
-            return Err(Failure::new(Kind::Usage, message));
-        }
         InterpArg::On => true,
         InterpArg::Off => false,
         InterpArg::Auto => exact && plan.multiply_adds() < INTERP_LIMIT,

@@ -43,6 +43,12 @@ impl Plan {
         })
     }
 
+    /// The boundaries of [`Plan::tapped_ids`].
+    pub fn tapped<'m>(&self, model: &'m Model) -> Vec<&'m Boundary> {
+        let ids = self.tapped_ids.iter();
+        ids.filter_map(|id| model.graph.boundary(id)).collect()
+    }
+
     /// Multiply-adds of interpreting all steps.
     pub fn multiply_adds(&self) -> u64 {
         self.steps

@@ -1,4 +1,4 @@
-//! The reference's captures: live from MLX, from the cache, or recorded.
+//! The reference's captures, live from MLX or from the cache; and recorded ones of either side.
 
 use std::{fmt::Write, path::Path, sync::Arc};
 
@@ -8,7 +8,6 @@ use runtime::{Key, KeyHasher, Store};
 use stages::Boundary;
 
 use crate::{
-    cli::Side,
     engine::Engine,
     failure::{Failure, Kind, OrFail},
     fingerprint,
@@ -27,62 +26,50 @@ pub struct Reference {
     pub cached: bool,
 }
 
-/// The reference's values of the wanted boundaries.
+/// MLX's values of the wanted boundaries.
 ///
 /// # Errors
-/// When MLX fails, or a recording lacks a boundary.
+/// When MLX fails.
 pub fn capture(
     model: &Model,
     engine: &Engine,
-    side: &Side,
     wanted: &[&Boundary],
     progress: &mut dyn FnMut(&Boundary),
 ) -> Result<Reference, Failure> {
-    match (side, &engine.mlx) {
-        (Side::Recorded(file), _) => {
-            let captures = recorded(model, file, wanted)?;
-            Ok(Reference {
-                captures,
-                cached: false,
-            })
-        }
-        (_, Some(mlx)) => {
-            let key = engine
-                .store
-                .as_ref()
-                .map(|store| (store, key(model, engine, wanted)));
-            if let Some(captures) = key.as_ref().and_then(|(store, key)| cached(store, key)) {
-                return Ok(Reference {
-                    captures,
-                    cached: true,
-                });
-            }
-            let weights = |name: &str| model.checkpoint.tensor(name).cloned();
-            let captures = mlx
-                .capture(
-                    &model.graph,
-                    &weights,
-                    &model.inputs.tensors,
-                    wanted,
-                    progress,
-                )
-                .or_fail(Kind::Environment)?;
-            if let Some((store, key)) = &key {
-                let bytes = captures
-                    .to_bytes(&Notes::new())
-                    .or_fail(Kind::Environment)?;
-                store.put(KIND, key, &bytes).or_fail(Kind::Environment)?;
-            }
-            Ok(Reference {
-                captures,
-                cached: false,
-            })
-        }
-        (_, None) => Err(Failure::new(
-            Kind::Environment,
-            "use MLX: it was not opened",
-        )),
+    let Some(mlx) = &engine.mlx else {
+        let message = "use MLX: it was not opened";
+        return Err(Failure::new(Kind::Environment, message));
+    };
+    let key = engine
+        .store
+        .as_ref()
+        .map(|store| (store, key(model, engine, wanted)));
+    if let Some(captures) = key.as_ref().and_then(|(store, key)| cached(store, key)) {
+        return Ok(Reference {
+            captures,
+            cached: true,
+        });
     }
+    let weights = |name: &str| model.checkpoint.tensor(name).cloned();
+    let captures = mlx
+        .capture(
+            &model.graph,
+            &weights,
+            &model.inputs.tensors,
+            wanted,
+            progress,
+        )
+        .or_fail(Kind::Environment)?;
+    if let Some((store, key)) = &key {
+        let bytes = captures
+            .to_bytes(&Notes::new())
+            .or_fail(Kind::Environment)?;
+        store.put(KIND, key, &bytes).or_fail(Kind::Environment)?;
+    }
+    Ok(Reference {
+        captures,
+        cached: false,
+    })
 }
 
 /// A recording's values of the wanted boundaries.

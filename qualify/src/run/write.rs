@@ -1,6 +1,6 @@
 //! Writes what a run was asked to write: the report, and every side's tensors.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use oracle::{Captures, Notes};
 use reports::wire::{Report, write_report};
@@ -9,54 +9,46 @@ use stages::{BoundaryId, DType, Tensor};
 use super::Sides;
 use crate::{
     cli::RunArgs,
-    failure::{Failure, Kind, OrFail},
+    failure::{Failure, Kind, OrFail, said},
     interrupt,
     model::Model,
 };
 
-/// Finds out before any work whether the results can be written.
+/// Finds out before any work whether the results can be written, and leaves nothing behind.
 ///
 /// # Errors
 /// When a place they are to go to cannot be written.
 pub fn check(args: &RunArgs) -> Result<(), Failure> {
-    if let Some(report) = &args.report {
-        writable(parent(report)).map_err(|error| {
-            Failure::new(
-                Kind::Environment,
-                format!("write {}: {error}", report.display()),
-            )
-        })?;
-        if report.is_dir() {
-            let message = format!("write {}: it is a folder", report.display());
-            return Err(Failure::new(Kind::Environment, message));
-        }
-    }
-    if let Some(captures) = &args.captures {
-        fs::create_dir_all(captures)
-            .and_then(|()| writable(captures))
-            .map_err(|error| {
-                Failure::new(
-                    Kind::Environment,
-                    format!("write captures to {}: {error}", captures.display()),
-                )
-            })?;
+    args.report.as_deref().map_or(Ok(()), check_file)?;
+    if let Some(folder) = &args.captures {
+        // What is there of it has to be a folder in which the rest can be made.
+        let there = folder.ancestors().find(|part| part.exists());
+        let there = there.filter(|part| !part.as_os_str().is_empty());
+        writable(there.unwrap_or(Path::new("."))).map_err(|error| unwritable(folder, &error))?;
     }
     Ok(())
 }
 
-/// The folder a file is in.
-pub fn parent(file: &Path) -> &Path {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// Whether files can be made in a folder.
+/// Finds out whether a file can be put in its place.
 ///
 /// # Errors
 /// When not.
-pub fn writable(folder: &Path) -> std::io::Result<()> {
+pub fn check_file(file: &Path) -> Result<(), Failure> {
+    if file.is_dir() {
+        let message = format!("write {}: it is a folder", file.display());
+        return Err(Failure::new(Kind::Environment, message));
+    }
+    let folder = file.parent().filter(|part| !part.as_os_str().is_empty());
+    writable(folder.unwrap_or(Path::new("."))).map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(place: &Path, error: &io::Error) -> Failure {
+    let message = format!("write {}: {}", place.display(), said(error));
+    Failure::new(Kind::Environment, message)
+}
+
+/// Whether files can be made in a folder.
+fn writable(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop)
 }
 
@@ -72,6 +64,7 @@ pub fn results(
 ) -> Result<(), Failure> {
     let _putting = interrupt::putting();
     if let Some(folder) = &args.captures {
+        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         let fingerprint = serde_json::to_string(&report.fingerprint).or_fail(Kind::Environment)?;
         let captured = [
             ("reference", Some(&sides.reference)),
@@ -85,7 +78,7 @@ pub fn results(
                 Some(captures) => save(captures, model, &fingerprint, &file)?,
                 // One of an earlier run would be taken for this run's.
                 None => match fs::remove_file(&file) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         let message = format!("remove {}: {error}", file.display());
                         return Err(Failure::new(Kind::Environment, message));
                     }
