@@ -1,1 +1,8 @@
-//! probes
+//! Questions that a running operation answers about itself.
+//!
+//! [`order`] reveals in which order an operation adds its terms, from its results alone; [`ops`]
+//! asks that of single operations of a level-one graph, on MLX and on IREE.
+
+pub mod ops;
+pub mod order;
+mod random;

@@ -1,0 +1,49 @@
+//! In which order an operation adds its terms, revealed from its results alone.
+//!
+//! The idea is FPRev's: P. Xie, Y. Gao, Y. Wang, J. Xue, *Revealing Floating-Point Accumulation
+//! Orders in Software/Hardware Implementations*, USENIX ATC 2025 (arXiv 2411.00442). All terms
+//! are 1, but for M at place `i` and −M at place `j`, where M is so large that M plus any count
+//! of ones is M again. Every 1 that meets M or −M before these two meet is lost; all others are
+//! counted. So the result is the number of terms *outside* the smallest partial sum that contains
+//! both, and a few such numbers give the whole [`Tree`].
+//!
+//! ```
+//! use probes::order::{Form, Rounding, confirm, reveal};
+//!
+//! // Two running sums, over the even and over the odd places.
+//! let mut op = |terms: &[f32]| {
+//!     let half = |first| terms.iter().skip(first).step_by(2).fold(0.0, |sum, x| sum + x);
+//!     Ok::<f32, std::convert::Infallible>(half(0) + half(1))
+//! };
+//! let tree = reveal(100, &mut op)?;
+//! assert_eq!(tree.to_string(), "2 lanes, then sequential");
+//! assert!(matches!(tree.form(), Some(Form::Lanes { count: 2, .. })));
+//! let confirmed = confirm(&tree, Rounding::F32, 0..8, &mut op)?;
+//! assert_eq!(confirmed.outputs, 8);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it can and cannot tell
+//! - Addition is commutative: of `a + b` and `b + a` it is the same tree.
+//! - A running sum that starts from +0 has the tree of one that starts from its first term.
+//!   (They differ where that is −0 and all else is too.)
+//! - Each node adds two operands. One that adds more at once, as matrix units do, is refused
+//!   ([`ProbeError::Multiway`]).
+//! - The order must not depend on the values or change between calls. [`reveal`] asks each
+//!   question twice and refuses answers that contradict each other; an order that depends on the
+//!   values in a way that the masks do not show is left to [`confirm`], which compares results on
+//!   random terms bit for bit. Only the two together are evidence.
+//! - The result's dtype must be able to count the terms: up to 2²⁴ in F32, 256 in BF16.
+
+mod confirm;
+mod error;
+mod form;
+mod reveal;
+mod text;
+mod tree;
+
+pub use confirm::{Confirmation, confirm};
+pub use error::ProbeError;
+pub use form::{Form, Join};
+pub use reveal::{MASK, MOST_TERMS, reveal};
+pub use tree::{MergeError, Rounding, Tree};
