@@ -1,5 +1,10 @@
 //! What each crate of the workspace may depend on: the layers of `docs/design.md`.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, which clippy takes for production code"
+)]
+
 use std::{collections::BTreeSet, process::Command};
 
 /// Names of everything a crate is built from, itself included.

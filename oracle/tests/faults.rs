@@ -1,5 +1,11 @@
 //! The instrument can fail, and says whose fault it is: seeded faults of each kind, on real speech.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy takes for production code"
+)]
+
 use std::collections::BTreeMap;
 
 use emitter::{

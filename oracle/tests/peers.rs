@@ -1,5 +1,11 @@
 //! The `mlx` side walks our restatement of the model; mlx-vlm's own modules must give its bits.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy takes for production code"
+)]
+
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use fixtures::Fixture;
