@@ -3,7 +3,8 @@
 use super::{
     fpu,
     handle::{Handle, host_allocator, view},
-    status::{Status, check},
+    instance::instance,
+    status::Status,
     task,
 };
 use eerie_sys::runtime as sys;
@@ -15,7 +16,8 @@ pub(crate) struct RawDevice {
     _group: Handle<sys::iree_hal_device_group_t>,
     pub(super) device: Handle<sys::iree_hal_device_t>,
     pub(super) allocator: Handle<sys::iree_hal_allocator_t>,
-    pub(super) instance: Handle<sys::iree_vm_instance_t>,
+    /// Lives as long as the process.
+    pub(super) instance: *mut sys::iree_vm_instance_t,
     workers: usize,
 }
 
@@ -36,10 +38,7 @@ impl RawDevice {
         let host = host_allocator();
         // SAFETY: constructors with live arguments; what they retain they retain themselves.
         unsafe {
-            let instance = Handle::make(|out| {
-                sys::iree_vm_instance_create(sys::IREE_VM_TYPE_CAPACITY_DEFAULT as usize, host, out)
-            })?;
-            check(sys::iree_hal_module_register_all_types(instance.get()))?;
+            let instance = instance()?;
             let allocator = Handle::make(|out| {
                 sys::iree_hal_allocator_create_heap(view("local"), host, host, out)
             })?;
@@ -81,7 +80,7 @@ impl RawDevice {
             })?;
             let hal = Handle::make(|out| {
                 sys::iree_hal_module_create(
-                    instance.get(),
+                    instance,
                     sys::iree_hal_module_device_policy_default(),
                     group.get(),
                     sys::iree_hal_module_flag_bits_t_IREE_HAL_MODULE_FLAG_SYNCHRONOUS as _,

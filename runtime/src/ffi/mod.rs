@@ -9,6 +9,7 @@ mod device;
 mod file;
 mod fpu;
 mod handle;
+mod instance;
 mod status;
 mod task;
 mod vm;

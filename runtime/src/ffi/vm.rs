@@ -43,7 +43,7 @@ impl RawModule {
         unsafe {
             let module = Handle::make(|out| {
                 sys::iree_vm_bytecode_module_create(
-                    device.instance.get(),
+                    device.instance,
                     sys::iree_vm_bytecode_module_flags_e_IREE_VM_BYTECODE_MODULE_FLAG_NONE,
                     contents,
                     keep,
@@ -54,7 +54,7 @@ impl RawModule {
             let mut modules = [device.hal.get(), module.get()];
             let context = Handle::make(|out| {
                 sys::iree_vm_context_create_with_modules(
-                    device.instance.get(),
+                    device.instance,
                     sys::iree_vm_context_flag_bits_t_IREE_VM_CONTEXT_FLAG_CONCURRENT as _,
                     modules.len(),
                     modules.as_mut_ptr(),

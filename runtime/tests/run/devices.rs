@@ -87,3 +87,28 @@ fn malformed_and_truncated_modules_are_refused() {
     }
     device.load(Vmfb::from(whole.to_vec())).unwrap();
 }
+
+/// IREE keeps type identities in variables of the process, which opening a device must not touch
+/// while another runs.
+#[test]
+fn devices_that_come_and_go_do_not_disturb_each_other() {
+    const TEXT: &str = "func.func @twice(%x: tensor<3xf32>) -> tensor<3xf32> {
+        %y = stablehlo.add %x, %x : tensor<3xf32>
+        return %y : tensor<3xf32>
+    }";
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for round in 0..100 {
+                    let device = device(KINDS[round % 2]);
+                    let module = load(&device, TEXT);
+                    for _ in 0..4 {
+                        let x = device.upload_slice(&[3], &[1.0f32, 2.0, 3.0]).unwrap();
+                        let results = module.call("twice", &[&x]).unwrap();
+                        assert_eq!(results[0].to_vec::<f32>().unwrap(), [2.0, 4.0, 6.0]);
+                    }
+                }
+            });
+        }
+    });
+}
