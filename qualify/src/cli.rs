@@ -95,7 +95,7 @@ pub struct EngineArgs {
     pub device: DeviceArg,
 
     /// Worker threads of local-task and of the interpreter [default: all processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
     /// Neither read nor write the caches of compiled modules and reference captures

@@ -69,7 +69,9 @@ impl Engine {
                 DeviceArg::LocalTask => DeviceKind::LocalTask,
                 DeviceArg::LocalSync => DeviceKind::LocalSync,
             };
-            let workers = (kind == DeviceKind::LocalTask).then_some(threads);
+            // Without a number the device takes one for each processor, up to its most.
+            let given = args.threads.map(usize::from);
+            let workers = given.filter(|_| kind == DeviceKind::LocalTask);
             let toolchain = Toolchain::new(&native, store.clone());
             Some(IreeSide::open(kind, workers, toolchain).or_fail(Kind::Environment)?)
         } else {

@@ -41,7 +41,14 @@ impl Failure {
 
     /// A failure for an error that completes "failed to …".
     pub fn caused(kind: Kind, error: &dyn Error) -> Failure {
-        Failure::new(kind, said(error))
+        let (text, more) = beginning(&said(error));
+        Failure::new(
+            kind,
+            match more {
+                0 => text,
+                more => format!("{text}\n… {more} more lines"),
+            },
+        )
     }
 
     /// The documented exit code.
@@ -75,6 +82,23 @@ pub fn said(error: &dyn Error) -> String {
     message
 }
 
+/// The first lines of a text, none of them long, and how many more there are: a compiler may print
+/// whole programs. Empty lines do not count.
+pub fn beginning(text: &str) -> (String, usize) {
+    const LINES: usize = 12;
+    const WIDTH: usize = 200;
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let shown: Vec<String> = lines
+        .by_ref()
+        .take(LINES)
+        .map(|line| match line.char_indices().nth(WIDTH) {
+            Some((end, _)) => format!("{} …", &line[..end]),
+            None => line.to_owned(),
+        })
+        .collect();
+    (shown.join("\n"), lines.count())
+}
+
 /// Says of what kind an error is where it is handed on.
 pub trait OrFail<T> {
     /// As a failure of that kind.
@@ -87,5 +111,20 @@ pub trait OrFail<T> {
 impl<T, E: Error> OrFail<T> for Result<T, E> {
     fn or_fail(self, kind: Kind) -> Result<T, Failure> {
         self.map_err(|error| Failure::caused(kind, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_text_the_beginning_is_shown() {
+        let text = format!("a\n\n{}\n{}", "b".repeat(500), "c\n".repeat(20));
+        let (shown, more) = beginning(&text);
+        assert_eq!(shown.lines().count(), 12);
+        assert!(shown.starts_with(&format!("a\n{} …\nc\n", "b".repeat(200))));
+        assert_eq!(more, 10);
+        assert_eq!(beginning("short"), ("short".to_owned(), 0));
     }
 }

@@ -8,12 +8,9 @@ use std::{
 use oracle::iree::IreeError;
 
 use crate::{
-    failure::{Failure, Kind},
+    failure::{Failure, Kind, beginning},
     interrupt, scratch,
 };
-
-/// Lines of what the compiler says that are shown; it may print whole programs.
-const SHOWN: usize = 12;
 
 /// The failure that an error of the side `iree` is. The text of a module that the compiler
 /// refused is kept in a file, with all that the compiler says.
@@ -31,19 +28,14 @@ pub fn failure(error: IreeError) -> Failure {
         Ok(file) => format!("its text is in {}", file.display()),
         Err(error) => format!("its text could not be kept: {error}"),
     };
-    let mut lines = diagnostics.lines();
-    let mut shown = String::new();
-    for line in lines.by_ref().take(SHOWN) {
-        shown.push_str("\n  ");
-        shown.push_str(line);
-    }
-    let more = match lines.count() {
+    let (shown, more) = beginning(&diagnostics);
+    let more = match more {
         0 => String::new(),
-        more => format!("\n  … {more} more lines at the end of that file"),
+        more => format!("\n… {more} more lines at the end of that file"),
     };
     Failure::new(
         Kind::Environment,
-        format!("compile module {name}; {place}{shown}{more}"),
+        format!("compile module {name}; {place}\n{shown}{more}"),
     )
 }
 
@@ -74,7 +66,7 @@ mod tests {
         assert_eq!(failure.exit_code().code(), 4);
         let message = failure.to_string();
         assert!(message.starts_with("failed to compile module steps; its text is in "));
-        assert!(message.contains("\n  module.mlir:11:1: no\n  … 28 more lines"));
+        assert!(message.contains("\nmodule.mlir:11:1: no\n… 28 more lines"));
         let path = message.split("is in ").nth(1).unwrap();
         let path = path.split('\n').next().unwrap();
         let kept = std::fs::read_to_string(path).unwrap();
