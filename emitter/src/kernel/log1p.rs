@@ -56,6 +56,10 @@ pub fn log1p(k: &mut KernelBuilder, x: Reg) -> Reg {
     let f = k.select(plain, x, f);
     let rest = k.select(plain, one_i, rest);
 
+    // Just above √2 − 1 the sum may round to less than √2: then there is no power of two, and
+    // fdlibm leaves the rounding error out.
+    let no_power = k.compare(P::Eq, n, zero_i);
+    let no_power = k.int(I::Or, plain, no_power);
     let n = k.from_int(n);
     let (ln2_high, ln2_low) = (k.f32(LN2_HIGH), k.f32(LN2_LOW));
     let high = k.mul(n, ln2_high);
@@ -83,7 +87,7 @@ pub fn log1p(k: &mut KernelBuilder, x: Reg) -> Reg {
     let difference = k.sub(hfsq, sum);
     let difference = k.sub(difference, f);
     let with = k.sub(high, difference);
-    let result = k.select(plain, without, with);
+    let result = k.select(no_power, without, with);
 
     // |f| < 2⁻²⁰.
     let third = k.f32(0.666_666_7);
