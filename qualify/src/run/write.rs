@@ -1,6 +1,9 @@
 //! Writes what a run was asked to write: the report, and every side's tensors.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use oracle::{Captures, Notes};
 use reports::wire::{Report, write_report};
@@ -14,6 +17,13 @@ use crate::{
     model::Model,
 };
 
+/// What the files of captures are named after.
+const CAPTURED: [&str; 4] = ["reference", "inherited", "local", "interp"];
+
+fn capture_file(folder: &Path, side: &str) -> PathBuf {
+    folder.join(format!("{side}.safetensors"))
+}
+
 /// Finds out before any work whether the results can be written, and leaves nothing behind.
 ///
 /// # Errors
@@ -25,6 +35,9 @@ pub fn check(args: &RunArgs) -> Result<(), Failure> {
         let there = folder.ancestors().find(|part| part.exists());
         let there = there.filter(|part| !part.as_os_str().is_empty());
         writable(there.unwrap_or(Path::new("."))).map_err(|error| unwritable(folder, &error))?;
+        for side in CAPTURED {
+            no_folder(&capture_file(folder, side))?;
+        }
     }
     Ok(())
 }
@@ -34,12 +47,17 @@ pub fn check(args: &RunArgs) -> Result<(), Failure> {
 /// # Errors
 /// When not.
 pub fn check_file(file: &Path) -> Result<(), Failure> {
+    no_folder(file)?;
+    let folder = file.parent().filter(|part| !part.as_os_str().is_empty());
+    writable(folder.unwrap_or(Path::new("."))).map_err(|error| unwritable(file, &error))
+}
+
+fn no_folder(file: &Path) -> Result<(), Failure> {
     if file.is_dir() {
         let message = format!("write {}: it is a folder", file.display());
         return Err(Failure::new(Kind::Environment, message));
     }
-    let folder = file.parent().filter(|part| !part.as_os_str().is_empty());
-    writable(folder.unwrap_or(Path::new("."))).map_err(|error| unwritable(file, &error))
+    Ok(())
 }
 
 fn unwritable(place: &Path, error: &io::Error) -> Failure {
@@ -67,13 +85,13 @@ pub fn results(
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         let fingerprint = serde_json::to_string(&report.fingerprint).or_fail(Kind::Environment)?;
         let captured = [
-            ("reference", Some(&sides.reference)),
-            ("inherited", Some(&sides.candidate.inherited)),
-            ("local", sides.candidate.local.as_ref()),
-            ("interp", sides.interp.as_ref()),
+            Some(&sides.reference),
+            Some(&sides.candidate.inherited),
+            sides.candidate.local.as_ref(),
+            sides.interp.as_ref(),
         ];
-        for (name, captures) in captured {
-            let file = folder.join(format!("{name}.safetensors"));
+        for (side, captures) in CAPTURED.into_iter().zip(captured) {
+            let file = capture_file(folder, side);
             match captures {
                 Some(captures) => save(captures, model, &fingerprint, &file)?,
                 // One of an earlier run would be taken for this run's.

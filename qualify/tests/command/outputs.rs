@@ -30,13 +30,21 @@ fn a_report_that_cannot_be_written_is_found_out_before_any_work() {
 fn captures_that_cannot_be_written_are_found_out_before_any_work() {
     let place = Place::new();
     place.put("file", b"mine");
-    for captures in ["file", "file/c", "file/c/d", "/proc/c"] {
+    fs::create_dir_all(place.path("c/local.safetensors")).unwrap();
+    let holds = place.holds();
+    for (captures, named) in [
+        ("file", "file"),
+        ("file/c", "file/c"),
+        ("file/c/d", "file/c/d"),
+        ("/proc/c", "/proc/c"),
+        ("c", "c/local.safetensors"),
+    ] {
         place
             .run(&format!("--captures {captures} --audio none.wav"))
             .exits(4)
-            .says(&format!("qualify: failed to write {captures}: "))
+            .says(&format!("qualify: failed to write {named}: "))
             .does_no_work();
-        assert_eq!(place.holds(), ["file"]);
+        assert_eq!(place.holds(), holds);
     }
 }
 
