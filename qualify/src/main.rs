@@ -54,6 +54,13 @@ fn main() -> ProcessCode {
             return ExitCode::ENVIRONMENT.into();
         }
     };
+    // What libraries have to say beside their results, such as a cache entry made anew.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .without_time()
+        .with_target(false)
+        .init();
     let outcome = match &cli.command {
         Command::Run(args) => sensible(args.contradiction()).and_then(|()| qualify(args, command)),
         Command::Stages(args) => sensible(args.contradiction()).and_then(|()| list(args)),

@@ -92,6 +92,21 @@ fn conclusions_follow_from_the_boundaries() {
 }
 
 #[test]
+fn a_run_whose_forms_disagree_is_inconclusive_at_best() {
+    let mut report = example();
+    report.boundaries.truncate(1);
+    report.boundaries[0].verdict = Verdict::BitExact;
+    report.conclude();
+    assert_eq!((report.verdict, report.exit_code), (Verdict::BitExact, 0));
+    report.non_interference.chained = Some(false);
+    report.conclude();
+    assert_eq!(
+        (report.verdict, report.exit_code),
+        (Verdict::Inconclusive, 3)
+    );
+}
+
+#[test]
 fn a_judged_boundary_has_every_key_of_the_example() {
     let (a, b) = ([1.0, 2.0, f32::NAN], [1.0, 2.5, 3.0]);
     let m = compare(Values::F32(&a), Values::F32(&b), &[1, 3], Grid::F32).unwrap();

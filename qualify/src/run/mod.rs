@@ -291,7 +291,11 @@ fn run_candidate(
     let wanted = match args.interp {
         InterpArg::On => true,
         InterpArg::Off => false,
-        InterpArg::Auto => exact && plan.multiply_adds() < INTERP_LIMIT,
+        // A recording was not made step by step: there is nothing to tell apart.
+        InterpArg::Auto => {
+            let runs = !matches!(args.candidate, Side::Recorded(_));
+            runs && exact && plan.multiply_adds() < INTERP_LIMIT
+        }
     };
     let is_candidate = args.candidate == Side::Interp;
     let mut interp = None;

@@ -39,7 +39,7 @@ pub struct Report {
     pub timing: Timing,
     /// What was loosened.
     pub policy: Policy,
-    /// The worst verdict.
+    /// The worst verdict; at least inconclusive where tapping or chaining changed the bits.
     pub verdict: Verdict,
     /// The exit code of the run.
     pub exit_code: u8,
@@ -54,6 +54,10 @@ impl Report {
             (b.name.as_str(), local, b.inherited.verdict)
         }));
         self.verdict = run_verdict(boundaries.iter().map(|b| b.verdict));
+        // What was judged boundary by boundary is then not what ships.
+        if self.non_interference.is_broken() {
+            self.verdict = self.verdict.max(Verdict::Inconclusive);
+        }
         self.exit_code = ExitCode::from_verdict(self.verdict).code();
     }
 
@@ -141,6 +145,14 @@ pub struct NonInterference {
     pub tapped: Option<bool>,
     /// By chaining all steps on the candidate's own values.
     pub chained: Option<bool>,
+}
+
+impl NonInterference {
+    /// Whether a form of the graph that was tried gave other bits.
+    #[must_use]
+    pub fn is_broken(self) -> bool {
+        self.tapped == Some(false) || self.chained == Some(false)
+    }
 }
 
 /// Seconds each phase took; null where it did not run.
