@@ -1,6 +1,29 @@
 # Sourced by the other scripts: what a build needs to know about the parts scripts/setup installed.
 # .cargo/config.toml says the same for a plain `cargo build` with the default target folder.
-native=${CARGO_TARGET_DIR:-$root/target}/native
+target=${CARGO_TARGET_DIR:-$root/target}
+native=$target/native
 export CMAKE=$native/cmake/bin/cmake
 export LIBCLANG_PATH=$native/libclang/lib
-export C_INCLUDE_PATH=$native/libclang/include${C_INCLUDE_PATH:+:$C_INCLUDE_PATH}
+export C_INCLUDE_PATH=$native/libclang/include
+
+# The build script of eerie-sys asks cargo to watch a folder that its own CMake run writes to, so
+# that cargo would build it, and all that depends on it, anew each time. What that run wrote gets
+# the time at which it began.
+settle() {
+    local build began
+    for build in "$target"/*/build/eerie-sys-*; do
+        began=$build/invoked.timestamp
+        if [[ -f $began && -d $build/out ]]; then
+            find "$build/out" -newer "$began" -exec touch --no-create --reference="$began" {} +
+        fi
+    done
+}
+
+# CMake's cache and the library names in the programs are absolute: where the clone was moved, the
+# two packages that hold them are built again.
+if [[ -f $native/place && $(<"$native/place") != "$target" ]]; then
+    echo "setup: this folder was moved; its native parts are built again" >&2
+    rm -rf -- "$target"/*/build/{eerie-sys,mlx-sys}-* "$target"/*/.fingerprint/{eerie-sys,mlx-sys}-*
+fi
+printf '%s' "$target" >"$native/place"
+settle

@@ -20,7 +20,7 @@ use crate::{
 /// # Errors
 /// When the side cannot be run, or the file cannot be written.
 pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
-    run::check_file(&args.out)?;
+    run::check_file(&args.out, &args.model.files())?;
     let model = Model::open(&args.model)?;
     let needs = Needs {
         mlx: args.side == Side::Mlx,

@@ -258,6 +258,33 @@ impl CaptureArgs {
     }
 }
 
+impl Side {
+    /// The file a recording is in.
+    pub fn file(&self) -> Option<PathBuf> {
+        match self {
+            Side::Recorded(file) => Some(file.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl ModelArgs {
+    /// The files named on the command line that the model is read from.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let folder = self
+            .checkpoint
+            .iter()
+            .filter_map(|dir| std::fs::read_dir(dir).ok());
+        let files = folder
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()));
+        files
+            .chain(self.audio.clone())
+            .chain(self.mel.clone())
+            .collect()
+    }
+}
+
 fn side(text: &str, allowed: &[&str]) -> Result<Side, String> {
     let side = match text.split_once(':') {
         Some(("recorded", file)) if !file.is_empty() => {

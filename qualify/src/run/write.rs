@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +12,7 @@ use stages::{BoundaryId, DType, Tensor};
 
 use super::Sides;
 use crate::{
-    cli::RunArgs,
+    cli::{RunArgs, Side},
     failure::{Failure, Kind, OrFail, said},
     interrupt,
     model::Model,
@@ -29,35 +30,110 @@ fn capture_file(folder: &Path, side: &str) -> PathBuf {
 /// # Errors
 /// When a place they are to go to cannot be written.
 pub fn check(args: &RunArgs) -> Result<(), Failure> {
-    args.report.as_deref().map_or(Ok(()), check_file)?;
+    let mut inputs = args.model.files();
+    inputs.extend(
+        [&args.reference, &args.candidate]
+            .into_iter()
+            .filter_map(Side::file),
+    );
+    let captures: Vec<PathBuf> = args
+        .captures
+        .iter()
+        .flat_map(|folder| CAPTURED.map(|side| capture_file(folder, side)))
+        .collect();
+    for output in captures.iter().chain(&args.report) {
+        no_input(output, &inputs)?;
+    }
+    if let Some(report) = &args.report {
+        let taken = captures
+            .iter()
+            .chain(&args.captures)
+            .any(|other| same_place(report, other));
+        if taken {
+            let message = format!(
+                "write the report to {}: captures go there",
+                report.display()
+            );
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        let with_captures = args.captures.as_ref().is_some_and(|folder| {
+            !folder.exists()
+                && report
+                    .parent()
+                    .is_some_and(|parent| same_place(parent, folder))
+        });
+        if !with_captures && !is_stream(report) {
+            check_file(report, &[])?;
+        }
+    }
     if let Some(folder) = &args.captures {
         // What is there of it has to be a folder in which the rest can be made.
         let there = folder.ancestors().find(|part| part.exists());
         let there = there.filter(|part| !part.as_os_str().is_empty());
         writable(there.unwrap_or(Path::new("."))).map_err(|error| unwritable(folder, &error))?;
         for side in CAPTURED {
-            no_folder(&capture_file(folder, side))?;
+            replaceable(&capture_file(folder, side))?;
         }
     }
     Ok(())
 }
 
-/// Finds out whether a file can be put in its place.
+/// Finds out whether a file can be put in its place, and that it is none of the inputs.
 ///
 /// # Errors
 /// When not.
-pub fn check_file(file: &Path) -> Result<(), Failure> {
-    no_folder(file)?;
+pub fn check_file(file: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    no_input(file, inputs)?;
+    replaceable(file)?;
     let folder = file.parent().filter(|part| !part.as_os_str().is_empty());
     writable(folder.unwrap_or(Path::new("."))).map_err(|error| unwritable(file, &error))
 }
 
-fn no_folder(file: &Path) -> Result<(), Failure> {
-    if file.is_dir() {
-        let message = format!("write {}: it is a folder", file.display());
-        return Err(Failure::new(Kind::Environment, message));
+/// Whether there is no file of that name, or one that another may take the place of.
+fn replaceable(file: &Path) -> Result<(), Failure> {
+    let what = match fs::metadata(file) {
+        Ok(there) if there.is_dir() => "a folder",
+        Ok(there) if !there.is_file() => "a device or a pipe",
+        _ => return Ok(()),
+    };
+    let message = format!("write {}: it is {what}", file.display());
+    Err(Failure::new(Kind::Environment, message))
+}
+
+/// Whether there is something that is written to instead of being replaced.
+fn is_stream(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
+/// Whether two names are of one place, which need not exist.
+fn same_place(a: &Path, b: &Path) -> bool {
+    let full = |path: &Path| {
+        fs::canonicalize(path)
+            .or_else(|_| std::path::absolute(path))
+            .unwrap_or_default()
+    };
+    full(a) == full(b)
+}
+
+/// An output in the place of an input would destroy it.
+fn no_input(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    let identity = |path: &Path| {
+        fs::metadata(path)
+            .ok()
+            .map(|there| (there.dev(), there.ino()))
+    };
+    let own = identity(output);
+    match inputs
+        .iter()
+        .find(|input| own.is_some() && identity(input) == own)
+    {
+        Some(input) => {
+            let (output, input) = (output.display(), input.display());
+            let message = format!("write {output}: it is an input of this run, {input}");
+            Err(Failure::new(Kind::Usage, message))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn unwritable(place: &Path, error: &io::Error) -> Failure {

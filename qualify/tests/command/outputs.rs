@@ -64,3 +64,99 @@ fn a_run_that_ends_early_makes_no_folder() {
     place.run("--captures c --audio none.wav").exits(5);
     assert!(place.holds().is_empty());
 }
+
+#[test]
+fn an_input_is_never_written_over() {
+    let place = Place::new();
+    let fixtures = fixtures::data_dir().unwrap();
+    let clip = fs::read(fixtures.join("audio/jfk.wav")).unwrap();
+    place.put("clip.wav", &clip);
+    place.put("d/reference.safetensors", b"mine");
+    for name in ["config.json", "model.safetensors"] {
+        place.put(
+            &format!("ck/{name}"),
+            &fs::read(fixtures.join("tiny").join(name)).unwrap(),
+        );
+    }
+    let checkpoint = "--checkpoint ck --audio clip.wav";
+    for line in [
+        format!("run {checkpoint} --report clip.wav"),
+        format!("run {checkpoint} --report ck/config.json"),
+        format!("capture {checkpoint} --side mlx --out ck/model.safetensors"),
+        format!("capture {checkpoint} --side mlx --out ./clip.wav"),
+        "run --reference recorded:d/reference.safetensors --captures d".to_owned(),
+    ] {
+        place
+            .run(&line)
+            .exits(2)
+            .says("it is an input of this run")
+            .does_no_work();
+    }
+    assert_eq!(fs::read(place.path("clip.wav")).unwrap(), clip);
+    assert_eq!(
+        fs::read(place.path("d/reference.safetensors")).unwrap(),
+        b"mine"
+    );
+}
+
+#[test]
+fn a_report_may_lie_among_the_captures_but_not_on_one() {
+    compiled("--stage mel_cast");
+    let place = Place::new();
+    for report in ["c", "c/reference.safetensors"] {
+        place
+            .run(&format!("--stage mel_cast --captures c --report {report}"))
+            .exits(2)
+            .says("captures go there")
+            .does_no_work();
+    }
+    place
+        .run("--stage mel_cast --captures c --report c/report.json")
+        .exits(0);
+    assert!(place.path("c/report.json").is_file());
+}
+
+#[test]
+fn what_is_no_file_is_written_to_and_not_replaced() {
+    compiled("--stage mel_cast");
+    let place = Place::new();
+    let said = place.run("--stage mel_cast --report /dev/stdout").exits(0);
+    assert!(said.stdout.contains("\"schema_version\": 1"));
+    place
+        .run("--stage mel_cast --report /dev/full")
+        .exits(4)
+        .says("No space left");
+    place
+        .run("capture --stage mel_cast --side mlx --out /dev/null")
+        .exits(4)
+        .says("a device");
+    for device in ["/dev/stdout", "/dev/full", "/dev/null"] {
+        assert!(!fs::metadata(device).unwrap().is_file(), "{device}");
+    }
+}
+
+#[test]
+fn a_link_is_followed_and_permissions_stay() {
+    use std::os::unix::fs::PermissionsExt;
+    compiled("--stage mel_cast");
+    let place = Place::new();
+    place.put("real.json", b"old");
+    let real = place.path("real.json");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("real.json", place.path("link.json")).unwrap();
+    place.run("--stage mel_cast --report link.json").exits(0);
+    assert!(
+        fs::symlink_metadata(place.path("link.json"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert!(
+        fs::read_to_string(&real)
+            .unwrap()
+            .contains("schema_version")
+    );
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}

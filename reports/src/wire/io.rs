@@ -47,13 +47,24 @@ pub enum ReadError {
     },
 }
 
-/// Writes a report, whole or not at all: to a file beside the path, which then takes its name.
+/// Writes a report, whole or not at all: to a file beside the path, which then takes its name and
+/// the permissions of a file it replaces. A link is followed. What is there and is no regular
+/// file, such as a pipe or `/dev/stdout`, is written to.
 ///
 /// # Errors
 /// When the directory or the file cannot be written; a file already there is then unchanged.
 pub fn write_report(path: &Path, report: &Report) -> Result<(), WriteError> {
     let write = || {
-        let directory = path
+        let there = std::fs::metadata(path).ok();
+        if there.as_ref().is_some_and(|there| !there.is_file()) {
+            let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
+            let mut text = serde_json::to_vec_pretty(report)?;
+            text.push(b'\n');
+            file.write_all(&text)?;
+            return file.flush();
+        }
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let directory = target
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
         let mut file = tempfile::Builder::new()
@@ -64,9 +75,12 @@ pub fn write_report(path: &Path, report: &Report) -> Result<(), WriteError> {
         writer.write_all(b"\n")?;
         writer.flush()?;
         drop(writer);
-        readable_by_all(file.as_file())?;
+        match there {
+            Some(there) => file.as_file().set_permissions(there.permissions())?,
+            None => readable_by_all(file.as_file())?,
+        }
         file.as_file().sync_all()?;
-        file.persist(path)?;
+        file.persist(&target)?;
         Ok(())
     };
     write().map_err(|source| WriteError {
