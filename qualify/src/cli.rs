@@ -82,7 +82,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "CONTRACT", default_value_t)]
     pub contract: Contract,
 
-    /// Seed of a fixture whose weights are generated
+    /// Seed of the fixture's weights, which are then generated [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "checkpoint")]
     pub seed: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Why `qualify` stops before it has compared anything, and with which exit code.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, path::Path};
 
 use reports::verdict::ExitCode;
 
@@ -49,6 +49,16 @@ impl Failure {
                 more => format!("{text}\n… {more} more lines"),
             },
         )
+    }
+
+    /// The same failure, which also says what it is about unless it does already.
+    #[must_use]
+    pub fn about(mut self, place: &Path) -> Failure {
+        let place = place.display().to_string();
+        if !self.message.contains(&place) {
+            self.message = format!("{} (in {place})", self.message);
+        }
+        self
     }
 
     /// The documented exit code.

@@ -138,5 +138,6 @@ fn fixture(args: &FixtureArgs) -> Result<ExitCode, Failure> {
         };
         Failure::caused(kind, &error)
     })?;
+    say(format_args!("checkpoint written to {}", args.out.display()));
     Ok(ExitCode::QUALIFIED)
 }

@@ -40,7 +40,10 @@ impl Model {
     /// When a file is missing or malformed, or a selector selects nothing.
     pub fn open(args: &ModelArgs) -> Result<Model, Failure> {
         let (checkpoint, clip) = match &args.checkpoint {
-            Some(dir) => (Checkpoint::open(dir).or_fail(Kind::Input)?, None),
+            Some(dir) => {
+                let opened = Checkpoint::open(dir).or_fail(Kind::Input);
+                (opened.map_err(|failure| failure.about(dir))?, None)
+            }
             None => {
                 let name = args.fixture.as_deref().unwrap_or(DEFAULT_FIXTURE);
                 let fixture = Fixture::named(name, args.seed.unwrap_or(0)).map_err(|error| {
