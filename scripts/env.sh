@@ -21,9 +21,15 @@ settle() {
 
 # CMake's cache and the library names in the programs are absolute: where the clone was moved, the
 # two packages that hold them are built again.
-if [[ -f $native/place && $(<"$native/place") != "$target" ]]; then
-    echo "setup: this folder was moved; its native parts are built again" >&2
-    rm -rf -- "$target"/*/build/{eerie-sys,mlx-sys}-* "$target"/*/.fingerprint/{eerie-sys,mlx-sys}-*
-fi
-printf '%s' "$target" >"$native/place"
+forget_moved() {
+    local build name
+    for build in "$target"/*/build/{eerie-sys,mlx-sys}-*; do
+        if [[ -f $build/root-output && $(<"$build/root-output") != "$build/out" ]]; then
+            name=${build##*/}
+            echo "setup: this folder was moved: ${name%-*} is built again" >&2
+            rm -rf -- "$build" "${build%/build/*}/.fingerprint/$name"
+        fi
+    done
+}
+forget_moved
 settle
