@@ -102,7 +102,8 @@ fn replaceable(file: &Path) -> Result<(), Failure> {
 
 /// Whether there is something that is written to instead of being replaced.
 fn is_stream(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir())
+    let stdout = file == Path::new("/dev/stdout");
+    stdout || fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
 /// Whether two names are of one place, which need not exist.

@@ -55,6 +55,13 @@ pub enum ReadError {
 /// When the directory or the file cannot be written; a file already there is then unchanged.
 pub fn write_report(path: &Path, report: &Report) -> Result<(), WriteError> {
     let write = || {
+        // Not opened by its name: where standard output is a file, that would begin at its start.
+        if path == Path::new("/dev/stdout") {
+            let mut stdout = io::stdout().lock();
+            serde_json::to_writer_pretty(&mut stdout, report)?;
+            stdout.write_all(b"\n")?;
+            return stdout.flush();
+        }
         let there = std::fs::metadata(path).ok();
         if there.as_ref().is_some_and(|there| !there.is_file()) {
             let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
