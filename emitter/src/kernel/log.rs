@@ -14,7 +14,7 @@ const A: [f64; 3] = [
 const OFFSET: i32 = 0x3F33_0000;
 
 /// A positive normal number as 2ⁿ·z with z in [0.7, 1.4): index of z's interval, n, z.
-pub(super) fn split(k: &mut KernelBuilder, bits: Reg) -> (Reg, Reg, Reg) {
+fn split(k: &mut KernelBuilder, bits: Reg) -> (Reg, Reg, Reg) {
     let offset = k.i32(OFFSET);
     let from_start = k.int(I::Sub, bits, offset);
     let (width, low_bits, fifteen) = (k.i32(23), k.i32(19), k.i32(15));
@@ -30,7 +30,7 @@ pub(super) fn split(k: &mut KernelBuilder, bits: Reg) -> (Reg, Reg, Reg) {
 
 /// The bits of a positive finite number, and for a subnormal one those it would have if the
 /// exponent could go below the range.
-pub(super) fn normalised(k: &mut KernelBuilder, magnitude: Reg) -> Reg {
+fn normalised(k: &mut KernelBuilder, magnitude: Reg) -> Reg {
     let bits = k.bitcast(magnitude);
     let (least, scale, down) = (k.i32(0x0080_0000), k.f32(8_388_608.0), k.i32(23 << 23));
     let subnormal = k.compare(P::Ult, bits, least);
@@ -40,19 +40,37 @@ pub(super) fn normalised(k: &mut KernelBuilder, magnitude: Reg) -> Reg {
     k.select(subnormal, scaled, bits)
 }
 
-/// `ln x` for every F32: ARM optimized-routines' `logf` in F64 without fused steps, the algorithm
-/// of glibc since 2.27 (MLX 0.32.2 calls the host's `logf`).
-pub fn log(k: &mut KernelBuilder, x: Reg) -> Reg {
+/// A positive finite x as `2ⁿ·c·(1 + r)` in F64, with `centre` the logarithm of c.
+pub(super) struct Reduced {
+    pub(super) r: Reg,
+    pub(super) n: Reg,
+    pub(super) centre: Reg,
+}
+
+/// Reduces x by tables of 1/c and of c's logarithm.
+pub(super) fn reduced(
+    k: &mut KernelBuilder,
+    x: Reg,
+    reciprocals: Table,
+    logarithms: Table,
+) -> Reduced {
     let bits = normalised(k, x);
     let (index, n, z) = split(k, bits);
-    let inverse = k.lookup(Table::LogReciprocal, index);
-    let centre = k.lookup(Table::LogLogarithm, index);
+    let inverse = k.lookup(reciprocals, index);
+    let centre = k.lookup(logarithms, index);
     let z = k.extend(z);
     let product = k.mul(z, inverse);
     let one = k.f64(1.0);
     let r = k.sub(product, one);
     let n = k.from_int(n);
     let n = k.extend(n);
+    Reduced { r, n, centre }
+}
+
+/// `ln x` for every F32: ARM optimized-routines' `logf` in F64 without fused steps, the algorithm
+/// of glibc since 2.27 (MLX 0.32.2 calls the host's `logf`).
+pub fn log(k: &mut KernelBuilder, x: Reg) -> Reg {
+    let Reduced { r, n, centre } = reduced(k, x, Table::LogReciprocal, Table::LogLogarithm);
     let ln2 = k.f64(LN2);
     let product = k.mul(n, ln2);
     let y0 = k.add(centre, product);

@@ -2,7 +2,7 @@
 
 use super::{
     IntBinary as I, KernelBuilder, Predicate as P, Reg, Table,
-    log::{normalised, split},
+    log::{Reduced, reduced},
 };
 
 /// The polynomial of log2(1 + r) (ARM optimized-routines, `math/powf_log2_data.c`).
@@ -214,16 +214,7 @@ fn power_of_magnitude(k: &mut KernelBuilder, magnitude: Reg, y: Reg) -> Reg {
 
 /// `log2 x` in F64 for a positive finite x.
 fn log2(k: &mut KernelBuilder, x: Reg) -> Reg {
-    let bits = normalised(k, x);
-    let (index, n, z) = split(k, bits);
-    let inverse = k.lookup(Table::PowReciprocal, index);
-    let centre = k.lookup(Table::PowLogarithm, index);
-    let z = k.extend(z);
-    let product = k.mul(z, inverse);
-    let one = k.f64(1.0);
-    let r = k.sub(product, one);
-    let n = k.from_int(n);
-    let n = k.extend(n);
+    let Reduced { r, n, centre } = reduced(k, x, Table::PowReciprocal, Table::PowLogarithm);
     let y0 = k.add(centre, n);
 
     let [a0, a1, a2, a3, a4] = A.map(|a| k.f64(a));

@@ -285,41 +285,14 @@ impl Printer<'_> {
         self.line(&format!("}} -> {ty}"));
     }
 
-    fn map(&mut self, node: &Node, kernel: &Kernel, maps: &[IndexMap]) {
-        let info = self.info(node.output).clone();
-        let rank = info.shape.rank();
-        let ty = types::value(&info);
-        let operands: Vec<Elem> = node.inputs.iter().map(|&v| self.info(v).elem).collect();
-        let mut text = String::new();
-        let yields = body::print(&mut text, kernel, &operands, info.elem);
-        let out = self.name(node.output).to_owned();
-        let init = self.empty(&out, &ty);
-        let mut printed: Vec<_> = maps
-            .iter()
-            .map(|map| types::affine_map(rank, map))
-            .collect();
-        printed.push(types::affine_map(rank, &IndexMap::identity(rank)));
-        let reduced = vec![false; rank];
-        let generic = Generic {
-            node,
-            maps: printed,
-            reduced,
-            init,
-            init_type: ty,
-        };
-        self.generic(&generic, &text, &yields);
-    }
-
-    fn broadcast(&mut self, node: &Node, map: &IndexMap) {
+    /// One element of the result after the other, read by `maps`.
+    fn elementwise(&mut self, node: &Node, mut maps: Vec<String>, body: &str, yields: &str) {
         let info = self.info(node.output).clone();
         let rank = info.shape.rank();
         let ty = types::value(&info);
         let out = self.name(node.output).to_owned();
         let init = self.empty(&out, &ty);
-        let maps = vec![
-            types::affine_map(rank, map),
-            types::affine_map(rank, &IndexMap::identity(rank)),
-        ];
+        maps.push(types::affine_map(rank, &IndexMap::identity(rank)));
         let generic = Generic {
             node,
             maps,
@@ -327,15 +300,29 @@ impl Printer<'_> {
             init,
             init_type: ty,
         };
-        self.generic(&generic, "", "%i0");
+        self.generic(&generic, body, yields);
+    }
+
+    fn map(&mut self, node: &Node, kernel: &Kernel, maps: &[IndexMap]) {
+        let info = self.info(node.output);
+        let (rank, elem) = (info.shape.rank(), info.elem);
+        let operands: Vec<Elem> = node.inputs.iter().map(|&v| self.info(v).elem).collect();
+        let mut text = String::new();
+        let yields = body::print(&mut text, kernel, &operands, elem);
+        let maps = maps
+            .iter()
+            .map(|map| types::affine_map(rank, map))
+            .collect();
+        self.elementwise(node, maps, &text, &yields);
+    }
+
+    fn broadcast(&mut self, node: &Node, map: &IndexMap) {
+        let rank = self.info(node.output).shape.rank();
+        self.elementwise(node, vec![types::affine_map(rank, map)], "", "%i0");
     }
 
     fn patches(&mut self, node: &Node, kernel: &[usize], strides: &[usize], dilation: &[usize]) {
-        let info = self.info(node.output).clone();
-        let (rank, spatial) = (info.shape.rank(), kernel.len());
-        let ty = types::value(&info);
-        let out = self.name(node.output).to_owned();
-        let init = self.empty(&out, &ty);
+        let (rank, spatial) = (self.info(node.output).shape.rank(), kernel.len());
         let mut read = vec!["d0".to_owned()];
         for axis in 0..spatial {
             let (place, tap) = (axis + 1, axis + 1 + spatial);
@@ -345,18 +332,8 @@ impl Printer<'_> {
             ));
         }
         read.push(format!("d{}", rank - 1));
-        let maps = vec![
-            format!("affine_map<{}->({})>", types::dims(rank), read.join(",")),
-            types::affine_map(rank, &IndexMap::identity(rank)),
-        ];
-        let generic = Generic {
-            node,
-            maps,
-            reduced: vec![false; rank],
-            init,
-            init_type: ty,
-        };
-        self.generic(&generic, "", "%i0");
+        let map = format!("affine_map<{}->({})>", types::dims(rank), read.join(","));
+        self.elementwise(node, vec![map], "", "%i0");
     }
 
     fn reduce(&mut self, node: &Node, axes: &[usize], combine: Combine) {
