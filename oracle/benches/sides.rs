@@ -14,9 +14,9 @@ use fixtures::Fixture;
 use oracle::{MlxSide, interp, iree::IreeSide, supply::Supply};
 use runtime::{DeviceKind, Native, Toolchain};
 use stages::{
-    Boundary, Profile, Tensor,
-    audio::{LogMel, MEL_BINS, Overlong, PaddingSide, Waveform},
-    model::gemma3n_audio::audio_encoder,
+    Boundary, Profile,
+    audio::{LogMel, Overlong, PaddingSide, Waveform},
+    model::gemma3n_audio::{Batch, Frames, audio_encoder},
 };
 
 const ROUNDS: usize = 7;
@@ -25,9 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fixture = Fixture::named("sscp-real", 0)?;
     let wave = Waveform::read(&fixture.audio)?;
     let features = LogMel::new().extract(&[&wave], PaddingSide::Right, Overlong::Reject)?;
-    let frames = features.frames;
-    let mel = Tensor::from_f32([1, frames, MEL_BINS], &features.mel)?;
-    let inputs = BTreeMap::from([("mel".to_owned(), mel)]);
+    let frames = Frames::Exact(features.frames);
+    let inputs = Batch::of(&features)?.inputs(frames)?;
     let weights = |name: &str| fixture.checkpoint.tensor(name).cloned();
     let supply = |source: &Source| match source {
         Source::Input(name) => inputs.get(name).cloned(),
@@ -100,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Where the time goes: every boundary's step alone, `bf16`, on MLX's values for its parents.
 fn steps(
     fixture: &Fixture,
-    frames: usize,
+    frames: Frames,
     device: &IreeSide,
     supply: &dyn Supply,
 ) -> Result<(), Box<dyn Error>> {

@@ -1,10 +1,14 @@
 //! What the user typed: the command line, before anything is looked up or opened.
 
+mod bucket;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use emitter::Contract;
 use stages::Profile;
+
+pub use bucket::Bucket;
 
 /// Says, boundary by boundary, whether an emitted IREE graph computes the bits of its MLX
 /// reference, how far apart they are, and whose fault it is.
@@ -57,9 +61,10 @@ pub struct ModelArgs {
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
 
-    /// A WAV recording; the fixture's own if not given
+    /// A WAV recording; the fixture's own if not given. May be given up to four times: one clip
+    /// of the batch each
     #[arg(long, value_name = "FILE", conflicts_with = "mel")]
-    pub audio: Option<PathBuf>,
+    pub audio: Vec<PathBuf>,
 
     /// Log-mel features instead of a recording: safetensors with `mel` [B,T,128] F32 and `mask`
     /// [B,T] U8 (1 = valid)
@@ -69,6 +74,11 @@ pub struct ModelArgs {
     /// On which side the recording is padded; `auto` asks the checkpoint
     #[arg(long, value_enum, default_value_t, conflicts_with = "mel")]
     pub padding: Padding,
+
+    /// How many frames the graph is stated for: `exact`, as many as the batch has; or the smallest
+    /// bucket that holds it (`auto`), or this one. A graph for a bucket is what ships
+    #[arg(long, value_name = "auto|exact|N", default_value_t)]
+    pub bucket: Bucket,
 
     /// Cut recordings over 30 s instead of refusing them
     #[arg(long, conflicts_with = "mel")]
@@ -223,7 +233,7 @@ impl ModelArgs {
     /// Why these arguments cannot be followed, if so: what the parser does not see.
     fn contradiction(&self) -> Option<&'static str> {
         let nothing_to_run_on =
-            self.checkpoint.is_some() && self.audio.is_none() && self.mel.is_none();
+            self.checkpoint.is_some() && self.audio.is_empty() && self.mel.is_none();
         nothing_to_run_on.then_some(NOTHING_TO_RUN_ON)
     }
 
@@ -279,7 +289,7 @@ impl ModelArgs {
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()));
         files
-            .chain(self.audio.clone())
+            .chain(self.audio.iter().cloned())
             .chain(self.mel.clone())
             .collect()
     }

@@ -1,4 +1,4 @@
-//! What the model is run on: a recording's features, or features as they are given.
+//! What the model is run on: recordings' features, or features as they are given.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,22 +8,23 @@ use stages::{
     DType, Tensor,
     audio::{AudioError, LogMel, MEL_BINS, Overlong, PaddingSide, Waveform},
     checkpoint::header,
+    model::gemma3n_audio::{Batch, Frames, MAX_BATCH},
 };
 
-use crate::failure::{Failure, Kind, OrFail, said};
-
-/// Most clips of one batch.
-const MAX_CLIPS: usize = 4;
+use crate::{
+    cli::Bucket,
+    failure::{Failure, Kind, OrFail, said},
+};
 
 /// The model's inputs and where they come from.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// `mel` [B,T,128] F32, by name.
+    /// The encoder's inputs, by name.
     pub tensors: BTreeMap<String, Tensor>,
     /// Clips B.
     pub clips: usize,
-    /// Frames T of the batch.
-    pub frames: usize,
+    /// Frames of the graph.
+    pub frames: Frames,
     /// Frames that are not padding, a clip each.
     pub valid: Vec<usize>,
     /// The side the clips are padded on.
@@ -33,11 +34,21 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// The features of one recording.
+    /// The features of recordings, one clip each.
     ///
     /// # Errors
-    /// When the file cannot be read as audio the model takes.
-    pub fn recording(path: &Path, padding: PaddingSide, truncate: bool) -> Result<Inputs, Failure> {
+    /// When a file cannot be read as audio the model takes, or the batch does not fit the bucket.
+    pub fn recordings<P: AsRef<Path>>(
+        paths: &[P],
+        padding: PaddingSide,
+        truncate: bool,
+        bucket: Bucket,
+    ) -> Result<Inputs, Failure> {
+        if paths.len() > MAX_BATCH {
+            let given = paths.len();
+            let message = format!("encode {given} clips: there must be 1 to {MAX_BATCH}");
+            return Err(Failure::new(Kind::Input, message));
+        }
         let overlong = if truncate {
             Overlong::Truncate
         } else {
@@ -45,31 +56,28 @@ impl Inputs {
         };
         let refuse =
             |error: AudioError| Failure::new(Kind::Input, format!("read audio: {}", said(&error)));
-        let wave = Waveform::read(path).map_err(refuse)?;
+        let (mut waves, mut sha256) = (Vec::new(), Vec::new());
+        for path in paths {
+            let path = path.as_ref();
+            waves.push(Waveform::read(path).map_err(refuse)?);
+            let bytes = fs::read(path).map_err(|error| {
+                Failure::new(Kind::Input, format!("read {}: {error}", path.display()))
+            })?;
+            sha256.push(hex(&Sha256::digest(&bytes)));
+        }
+        let clips: Vec<&Waveform> = waves.iter().collect();
         let features = LogMel::new()
-            .extract(&[&wave], padding, overlong)
+            .extract(&clips, padding, overlong)
             .map_err(refuse)?;
-        let bytes = fs::read(path).map_err(|error| {
-            Failure::new(Kind::Input, format!("read {}: {error}", path.display()))
-        })?;
-        let (clips, frames) = (features.clips, features.frames);
-        let mel =
-            Tensor::from_f32([clips, frames, MEL_BINS], &features.mel).or_fail(Kind::Input)?;
-        Ok(Inputs {
-            tensors: BTreeMap::from([("mel".to_owned(), mel)]),
-            clips,
-            frames,
-            valid: features.valid.chunks(frames).map(count).collect(),
-            padding,
-            sha256: vec![hex(&Sha256::digest(&bytes))],
-        })
+        let batch = Batch::of(&features).or_fail(Kind::Input)?;
+        Inputs::of(&batch, padding, sha256, bucket)
     }
 
     /// Features out of a safetensors file: `mel` [B,T,128] F32 and `mask` [B,T] U8.
     ///
     /// # Errors
-    /// When the file is not that, or carries a NaN or infinity.
-    pub fn features(path: &Path) -> Result<Inputs, Failure> {
+    /// When the file is not that, carries a NaN or infinity, or a mask no padding makes.
+    pub fn features(path: &Path, bucket: Bucket) -> Result<Inputs, Failure> {
         let refuse = |reason: String| {
             Failure::new(
                 Kind::Input,
@@ -100,51 +108,33 @@ impl Inputs {
             )));
         }
         let mask = &bytes[mask.bytes.clone()];
-        if !(1..=MAX_CLIPS).contains(&clips) || frames == 0 {
-            return Err(refuse(format!(
-                "{clips} clips of {frames} frames: it takes 1 to {MAX_CLIPS} clips and at least one frame"
-            )));
-        }
         if let Some(value) = mask.iter().find(|&&value| value > 1) {
             return Err(refuse(format!("mask holds {value}, not only 0 and 1")));
         }
-        let valid: Vec<usize> = mask
-            .chunks(frames)
-            .map(|row| row.iter().filter(|&&v| v == 1).count())
-            .collect();
-        if let Some(clip) = valid.iter().position(|&n| n == 0) {
-            return Err(refuse(format!("clip {clip} is padding only")));
-        }
         let tensor = Tensor::from_bytes(DType::F32, mel.shape.clone(), &bytes[mel.bytes.clone()])
             .or_fail(Kind::Input)?;
-        let values = tensor.as_f32().unwrap_or(&[]);
-        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            let (row, bin) = (at / MEL_BINS, at % MEL_BINS);
-            return Err(refuse(format!(
-                "mel is {} in clip {}, frame {}, bin {bin}",
-                values[at],
-                row / frames,
-                row % frames
-            )));
-        }
-        let left = mask.chunks(frames).any(|row| row[0] == 0);
+        let mask = mask.iter().map(|&value| value == 1).collect();
+        let batch = Batch::new(tensor, mask).map_err(|error| refuse(said(&error)))?;
+        let padding = batch.side().unwrap_or(PaddingSide::Right);
+        Inputs::of(&batch, padding, vec![hex(&Sha256::digest(&bytes))], bucket)
+    }
+
+    fn of(
+        batch: &Batch,
+        padding: PaddingSide,
+        sha256: Vec<String>,
+        bucket: Bucket,
+    ) -> Result<Inputs, Failure> {
+        let frames = bucket.of(batch.frames()).or_fail(Kind::Usage)?;
         Ok(Inputs {
-            tensors: BTreeMap::from([("mel".to_owned(), tensor)]),
-            clips,
+            tensors: batch.inputs(frames).or_fail(Kind::Input)?,
+            clips: batch.clips(),
             frames,
-            valid,
-            padding: if left {
-                PaddingSide::Left
-            } else {
-                PaddingSide::Right
-            },
-            sha256: vec![hex(&Sha256::digest(&bytes))],
+            valid: batch.valid(),
+            padding,
+            sha256,
         })
     }
-}
-
-fn count(row: &[bool]) -> usize {
-    row.iter().filter(|&&valid| valid).count()
 }
 
 /// Lower-case hexadecimal.

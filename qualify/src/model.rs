@@ -1,5 +1,7 @@
 //! The model a run is about: its tensors, its inputs, its graph and the selected boundaries.
 
+use std::path::PathBuf;
+
 use emitter::Contract;
 use fixtures::{Fixture, FixtureError};
 use stages::{
@@ -61,10 +63,14 @@ impl Model {
             Padding::Right => PaddingSide::Right,
             Padding::Auto => checkpoint.padding_side(),
         };
-        let inputs = match (&args.mel, args.audio.as_ref().or(clip.as_ref())) {
-            (Some(file), _) => Inputs::features(file)?,
-            (None, Some(file)) => Inputs::recording(file, padding, args.truncate)?,
-            (None, None) => return Err(Failure::usage(NOTHING_TO_RUN_ON)),
+        let clips: Vec<PathBuf> = match (&args.audio[..], clip) {
+            ([], Some(own)) => vec![own],
+            (given, _) => given.to_vec(),
+        };
+        let inputs = match &args.mel {
+            Some(file) => Inputs::features(file, args.bucket)?,
+            None if clips.is_empty() => return Err(Failure::usage(NOTHING_TO_RUN_ON)),
+            None => Inputs::recordings(&clips, padding, args.truncate, args.bucket)?,
         };
         let graph = audio_encoder(
             checkpoint.config(),

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use crate::{DType, Shape};
 
 /// Why bytes are not a tensor.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// The byte count is not the shape's.
     #[error("make a {dtype} tensor of shape {shape}: it takes {expected} bytes, not {actual}")]

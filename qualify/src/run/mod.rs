@@ -188,7 +188,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
             config_sha256: checkpoint.config().sha256().to_owned(),
             profile: model.profile.name().to_owned(),
             contract: model.contract.name().to_owned(),
-            bucket: model.inputs.frames,
+            bucket: model.inputs.frames.count(),
             clips: model.inputs.clips,
         },
         inputs: Inputs {

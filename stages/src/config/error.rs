@@ -88,4 +88,16 @@ pub enum ConfigError {
         /// The most there may be.
         most: usize,
     },
+    /// A batch of more tokens than the text model has room for.
+    #[error(
+        "encode {frames} frames: they are {tokens} tokens, and audio_soft_tokens_per_image is {most}"
+    )]
+    Tokens {
+        /// Frames of a clip.
+        frames: usize,
+        /// Tokens they become.
+        tokens: usize,
+        /// The most a clip may become.
+        most: usize,
+    },
 }

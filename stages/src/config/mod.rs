@@ -102,6 +102,8 @@ pub struct AudioVocab {
     pub size: usize,
     /// The first one's id.
     pub offset: usize,
+    /// Which of them is the last token of the whole vocabulary: it stands for padding.
+    pub padding: usize,
 }
 
 /// The audio encoder and its projection into the text model.
@@ -159,10 +161,7 @@ impl AudioConfig {
             group_norm_eps: group_norm_eps(&audio)?,
             rms_norm_eps: audio.positive("rms_norm_eps", 1.0)?,
             conformer: conformer(&audio, hidden)?,
-            vocab: AudioVocab {
-                size: audio.integer("vocab_size", 1..=1 << 20)?,
-                offset: audio.integer("vocab_offset", 0..=1 << 30)?,
-            },
+            vocab: vocab(&audio, &root.object("text_config")?)?,
             soft_tokens: root.integer("audio_soft_tokens_per_image", EXTENTS)?,
             text_hidden: root
                 .object("text_config")?
@@ -188,10 +187,17 @@ impl AudioConfig {
         self.convs[1].bins * self.convs[1].channels
     }
 
+    /// Tokens that `frames` frames become, padding to [`AudioConfig::soft_tokens`] not counted.
+    pub fn tokens(&self, frames: usize) -> usize {
+        self.subsampled_frames(frames)
+            .div_ceil(self.conformer.reduction)
+    }
+
     /// Checks that a batch is one the encoder takes.
     ///
     /// # Errors
-    /// When there are no clips or no frames, or more than [`MAX_CLIPS`] or [`MAX_FRAMES`].
+    /// When there are no clips or no frames, more than [`MAX_CLIPS`] or [`MAX_FRAMES`], or more
+    /// tokens than a clip may become.
     pub fn check_batch(&self, clips: usize, frames: usize) -> Result<(), ConfigError> {
         let batch = |what, actual, most| {
             if (1..=most).contains(&actual) {
@@ -201,7 +207,16 @@ impl AudioConfig {
             }
         };
         batch("clips", clips, MAX_CLIPS)?;
-        batch("frames", frames, MAX_FRAMES)
+        batch("frames", frames, MAX_FRAMES)?;
+        let (tokens, most) = (self.tokens(frames), self.soft_tokens);
+        if tokens > most {
+            return Err(ConfigError::Tokens {
+                frames,
+                tokens,
+                most,
+            });
+        }
+        Ok(())
     }
 }
 
@@ -238,6 +253,18 @@ fn convs(audio: &Keys<'_>, features: usize) -> Result<[SscpConv; 2], ConfigError
     let first = conv(0, 1, features)?;
     let second = conv(1, first.channels, first.bins)?;
     Ok([first, second])
+}
+
+fn vocab(audio: &Keys<'_>, text: &Keys<'_>) -> Result<AudioVocab, ConfigError> {
+    let size = audio.integer("vocab_size", 1..=1 << 20)?;
+    let offset = audio.integer("vocab_offset", 0..=1 << 30)?;
+    // The embedding of padding is that of the text vocabulary's last id, an audio token.
+    let whole = text.integer("vocab_size", offset + 1..=offset + size)?;
+    Ok(AudioVocab {
+        size,
+        offset,
+        padding: whole - 1 - offset,
+    })
 }
 
 fn channels_key(i: usize) -> String {

@@ -8,7 +8,7 @@ use crate::audio::PaddingSide;
 pub(crate) fn small() -> Value {
     json!({
         "audio_soft_tokens_per_image": 188,
-        "text_config": {"hidden_size": 12},
+        "text_config": {"hidden_size": 12, "vocab_size": 270},
         "audio_config": {
             "vocab_size": 6, "vocab_offset": 264, "input_feat_size": 128, "hidden_size": 20,
             "rms_norm_eps": 1e-6, "gradient_clipping": 1e10,

@@ -21,9 +21,11 @@ impl Builder {
         Builder::default()
     }
 
-    /// The graph.
+    /// The graph, its boundaries in order of their values.
     pub fn finish(self) -> Graph {
-        self.graph
+        let mut graph = self.graph;
+        graph.boundaries.sort_by_key(|boundary| boundary.value);
+        graph
     }
 
     /// Shape of a value.

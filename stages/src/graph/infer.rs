@@ -237,7 +237,7 @@ pub fn infer(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
         }
         Op::Reduce { kind, axes } => {
             apply.axes(axes, inputs[0].shape.rank())?;
-            if *kind == ReduceKind::Sum {
+            if *kind == ReduceKind::Sum && inputs[0].dtype != DType::I32 {
                 apply.require_float(0)?;
             }
             let mut dims = inputs[0].shape.dims().to_vec();

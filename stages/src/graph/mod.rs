@@ -6,8 +6,10 @@
 //! view orders alone.
 
 mod build;
+mod functions;
 mod infer;
 mod op;
+mod taps;
 mod view;
 
 pub use build::Builder;

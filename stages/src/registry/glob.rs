@@ -30,11 +30,6 @@ impl Glob {
         Glob { tokens }
     }
 
-    /// Whether the pattern has no stars.
-    pub fn is_literal(&self) -> bool {
-        self.tokens.iter().all(|t| matches!(t, Token::Is(_)))
-    }
-
     /// Whether the pattern matches the whole of `name`. Takes time proportional to the product of
     /// the two lengths, whatever the pattern.
     pub fn matches(&self, name: &str) -> bool {
@@ -99,7 +94,6 @@ mod tests {
         assert!(matches("*", "") && matches("*", "ab") && !matches("*", "a.b"));
         assert!(matches("**", "a.b") && matches("***", "a.b"));
         assert!(matches("", "") && !matches("", "a"));
-        assert!(Glob::new("a.b").is_literal() && !Glob::new("a*").is_literal());
     }
 
     #[test]

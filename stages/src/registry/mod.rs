@@ -33,9 +33,10 @@ fn suggestion(nearest: &[String]) -> String {
 /// The boundaries that any of `selectors` selects, in evaluation order, each once. No selectors
 /// select every boundary.
 ///
-/// A name selects the boundary of that name and everything below it: `sscp_conv_1.norm` also
-/// `sscp_conv_1.norm.mean`. A selector with `*` is a [`Glob`] and must match a whole name:
-/// `sscp_conv_*` selects the two blocks' results, `sscp_conv_0.**` everything below one.
+/// A selector is a [`Glob`] and selects a boundary if it matches its name or the name of a stage
+/// above it: `sscp_conv_1.norm` also selects `sscp_conv_1.norm.mean`, and `conformer.*.attention`
+/// everything below the attention of every block. The results of single primitives lie below
+/// their boundary.
 ///
 /// # Errors
 /// When a selector selects nothing.
@@ -50,12 +51,7 @@ pub fn select<'g, S: AsRef<str>>(
         let glob = Glob::new(selector);
         let mut any = false;
         for (chosen, boundary) in chosen.iter_mut().zip(boundaries) {
-            let name = boundary.id.as_str();
-            let selected = if glob.is_literal() {
-                is_at_or_below(name, selector)
-            } else {
-                glob.matches(name)
-            };
+            let selected = at_or_above(boundary.id.as_str()).any(|name| glob.matches(name));
             any |= selected;
             *chosen |= selected;
         }
@@ -73,9 +69,10 @@ pub fn select<'g, S: AsRef<str>>(
         .collect())
 }
 
-fn is_at_or_below(name: &str, above: &str) -> bool {
-    name.strip_prefix(above)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+/// A boundary's name and the names above it.
+fn at_or_above(name: &str) -> impl Iterator<Item = &str> {
+    let ends = name.match_indices(['.', '/']).map(|(end, _)| &name[..end]);
+    ends.chain([name])
 }
 
 /// Every name a selector can be: those of boundaries and what stands before a dot in them.
@@ -83,10 +80,7 @@ fn names(boundaries: &[Boundary]) -> BTreeSet<&str> {
     boundaries
         .iter()
         .map(|boundary| boundary.id.as_str())
-        .flat_map(|name| {
-            let prefixes = name.match_indices('.').map(|(dot, _)| &name[..dot]);
-            prefixes.chain([name])
-        })
+        .flat_map(at_or_above)
         .collect()
 }
 
@@ -115,11 +109,17 @@ mod tests {
     use crate::{
         Profile,
         config::tests::{parse, small},
-        model::gemma3n_audio::audio_encoder,
+        model::gemma3n_audio::{Frames, audio_encoder},
     };
 
     fn graph() -> Graph {
-        audio_encoder(&parse(&small()).unwrap(), Profile::Bf16, 1, 8).unwrap()
+        audio_encoder(
+            &parse(&small()).unwrap(),
+            Profile::Bf16,
+            1,
+            Frames::Exact(8),
+        )
+        .unwrap()
     }
 
     fn selected(selectors: &[&str]) -> Vec<String> {
@@ -133,23 +133,35 @@ mod tests {
         assert_eq!(selected(&["mel_cast"]), ["mel_cast"]);
         assert_eq!(selected(&["sscp_conv_1"]).len(), 10);
         assert_eq!(selected(&["sscp_conv_1.norm"]).len(), 8);
-        assert_eq!(selected(&[]).len(), 22);
+        assert_eq!(selected(&["conformer.0"]).len(), 2 * 6 + 18 + 9 + 1);
+        assert_eq!(selected(&[]).len(), graph().boundaries().len());
         assert!(select(&graph(), &["sscp_conv"]).is_err());
     }
 
     #[test]
     fn one_star_stays_between_dots_and_two_cross_them() {
-        assert_eq!(selected(&["sscp_conv_*"]), ["sscp_conv_0", "sscp_conv_1"]);
+        assert_eq!(selected(&["sscp_conv_*"]).len(), 20);
+        assert_eq!(selected(&["sscp_conv_0.*"]).len(), 9);
+        assert_eq!(selected(&["conformer.*.attention"]).len(), 18);
         assert_eq!(
-            selected(&["sscp_conv_0.*"]),
-            ["sscp_conv_0.convolution", "sscp_conv_0.norm"]
-        );
-        assert_eq!(selected(&["sscp_conv_0.**"]).len(), 9);
-        assert_eq!(
-            selected(&["**.mean"]),
+            selected(&["**.norm.mean"]),
             ["sscp_conv_0.norm.mean", "sscp_conv_1.norm.mean"]
         );
-        assert_eq!(selected(&["**"]).len(), 22);
+        assert_eq!(selected(&["*.norm.mean"]), selected(&["**.norm.mean"]));
+        assert!(select(&graph(), &["*.mean"]).is_err());
+        assert_eq!(selected(&["**"]).len(), graph().boundaries().len());
+    }
+
+    #[test]
+    fn primitives_lie_below_their_boundary() {
+        let graph = graph().with_every_op();
+        let selected = select(&graph, &["sscp_conv_0.norm.mean"]).unwrap();
+        let names: Vec<_> = selected.iter().map(|b| b.id.as_str()).collect();
+        assert_eq!(names.last(), Some(&"sscp_conv_0.norm.mean"));
+        assert!(
+            names[0].starts_with("sscp_conv_0.norm.mean/1."),
+            "{names:?}"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 use super::Model;
 use crate::{
+    DType,
     config::{FREQUENCY_PADDING, SscpConv},
     graph::{GraphError, Op, ValueId},
 };
@@ -16,21 +17,36 @@ use crate::{
 const NAME: &str = "audio_tower.subsample_conv_projection";
 
 impl Model<'_> {
-    /// `mel` `[B,T,features]` to `[B,S,D]`.
-    pub(super) fn subsample(&mut self, mel: ValueId) -> Result<ValueId, GraphError> {
+    /// `mel` `[B,T,features]` to `[B,S,D]`. `own` `[1]` I32: how many of the frames are the
+    /// batch's, if not all.
+    pub(super) fn subsample(
+        &mut self,
+        mel: ValueId,
+        own: Option<ValueId>,
+    ) -> Result<ValueId, GraphError> {
         let b = &mut self.builder;
         b.enter_stage("mel_cast");
         let mel = b.astype(mel, self.profile.mel())?;
         b.boundary("mel_cast", mel, "The features in the profile's dtype.")?;
         let mut x = b.apply(Op::ExpandDims { axes: vec![3] }, &[mel])?;
         for (i, conv) in self.config.convs.iter().enumerate() {
-            x = self.conv_block(i, conv, x)?;
+            x = self.conv_block(i, conv, x, own.filter(|_| i == 0))?;
         }
         self.input_projection(x)
     }
 
     /// `[B,T,F,C]` to `[B,T',F',C']` (`Gemma3nAudioSSCPConvBlock`).
-    fn conv_block(&mut self, i: usize, conv: &SscpConv, x: ValueId) -> Result<ValueId, GraphError> {
+    ///
+    /// The reference pads the second convolution's input with zeros behind the last frame the
+    /// first one gives. In a bucket more frames follow there, which normalised are no zeros: so
+    /// given `own`, frames made of none of the batch's become zero.
+    fn conv_block(
+        &mut self,
+        i: usize,
+        conv: &SscpConv,
+        x: ValueId,
+        own: Option<ValueId>,
+    ) -> Result<ValueId, GraphError> {
         let stage = format!("sscp_conv_{i}");
         let [time, frequency] = conv.kernel;
         let weight = self.weight(
@@ -55,9 +71,28 @@ impl Model<'_> {
             convolved,
         )?;
         // nn.relu is maximum(x, 0), in this order.
-        let rectified = self.builder.binary_scalar(Op::Maximum, normed, 0.0)?;
+        let mut rectified = self.builder.binary_scalar(Op::Maximum, normed, 0.0)?;
+        if let Some(own) = own {
+            rectified = self.cut_off(conv, rectified, own)?;
+        }
         self.builder
             .boundary(stage, rectified, "The block's result, after the ReLU.")
+    }
+
+    /// `x` `[B,T',F',C]` with zeros where a frame's first input frame is not the batch's.
+    fn cut_off(
+        &mut self,
+        conv: &SscpConv,
+        x: ValueId,
+        own: ValueId,
+    ) -> Result<ValueId, GraphError> {
+        let b = &mut self.builder;
+        let frames = b.shape(x)[1];
+        let first = b.arange(0.0, conv.stride[0] as f64, frames, DType::I32);
+        let behind = b.binary(Op::GreaterEqual, first, own)?;
+        let behind = b.reshape(behind, [1, frames, 1, 1])?;
+        let zero = b.scalar(0.0, b.dtype(x));
+        b.select(behind, zero, x)
     }
 
     /// `mx.conv2d` without padding, in the common dtype of features and weight.

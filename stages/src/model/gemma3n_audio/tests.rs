@@ -13,7 +13,7 @@ fn config() -> AudioConfig {
 }
 
 fn graph(profile: Profile, clips: usize, frames: usize) -> Graph {
-    audio_encoder(&config(), profile, clips, frames).unwrap()
+    audio_encoder(&config(), profile, clips, Frames::Exact(frames)).unwrap()
 }
 
 #[test]
@@ -46,8 +46,78 @@ fn boundaries_stand_in_evaluation_order_with_their_shapes_and_stages() {
         expected.push(format!("{stage} {stage} BF16 {full}"));
     }
     expected.push("input_projection input_projection BF16 [2,3,20]".to_owned());
+    let feed_forward = [
+        ("pre_norm", "[2,3,20]"),
+        ("linear_1", "[2,3,80]"),
+        ("silu", "[2,3,80]"),
+        ("linear_2", "[2,3,20]"),
+        ("post_norm", "[2,3,20]"),
+        ("", "[2,3,20]"),
+    ];
+    let attention = [
+        ("pre_norm", "[2,3,20]"),
+        ("query", "[2,3,5,4]"),
+        ("key", "[2,3,5,4]"),
+        ("value", "[2,3,5,4]"),
+        ("query_scale", "[4]"),
+        ("query_scaled", "[2,3,5,4]"),
+        ("content_logits", "[2,5,1,12,24]"),
+        ("position_signal", "[1,13,20]"),
+        ("relative_key", "[13,5,4]"),
+        ("relative_shift", "[2,5,1,12,24]"),
+        ("logits", "[2,5,1,12,24]"),
+        ("softcap", "[2,5,1,12,24]"),
+        ("masked", "[2,5,1,12,24]"),
+        ("probabilities", "[2,5,1,12,24]"),
+        ("context", "[2,3,5,4]"),
+        ("post", "[2,3,20]"),
+        ("post_norm", "[2,3,20]"),
+        ("", "[2,3,20]"),
+    ];
+    let light_conv = [
+        ("masked_input", "[2,3,20]"),
+        ("pre_norm", "[2,3,20]"),
+        ("linear_start", "[2,3,40]"),
+        ("gate", "[2,3,20]"),
+        ("depthwise", "[2,3,20]"),
+        ("conv_norm", "[2,3,20]"),
+        ("silu", "[2,3,20]"),
+        ("linear_end", "[2,3,20]"),
+        ("", "[2,3,20]"),
+    ];
+    let parts: [(&str, &[(&str, &str)]); 4] = [
+        ("feed_forward_start", &feed_forward),
+        ("attention", &attention),
+        ("light_conv", &light_conv),
+        ("feed_forward_end", &feed_forward),
+    ];
+    for (part, boundaries) in parts {
+        let stage = format!("conformer.0.{part}");
+        for (name, shape) in boundaries {
+            let dot = if name.is_empty() { "" } else { "." };
+            expected.push(format!("{stage} {stage}{dot}{name} BF16 {shape}"));
+        }
+    }
+    for line in [
+        "conformer.0 conformer.0 BF16 [2,3,20]",
+        "mask mask BOOL [2,1]",
+        "pooling pooling BF16 [2,1,20]",
+        "lengths lengths I32 [2]",
+        "projection projection.soft_norm BF16 [2,1,20]",
+        "projection projection.soft_linear BF16 [2,1,12]",
+        "projection projection.soft_post_norm BF16 [2,1,12]",
+        "projection projection.hard_embedding BF16 [1,1,20]",
+        "projection projection.hard_norm BF16 [1,1,20]",
+        "projection projection.hard_linear BF16 [1,1,12]",
+        "projection projection.hard_post_norm BF16 [1,1,12]",
+        "audio_tokens audio_tokens BF16 [2,188,12]",
+    ] {
+        expected.push(line.to_owned());
+    }
     assert_eq!(lines, expected);
     assert!(graph.boundaries().iter().all(|b| b.about.ends_with('.')));
+    let values = graph.boundaries().iter().map(|b| b.value);
+    assert!(values.is_sorted());
 }
 
 #[test]
@@ -97,10 +167,13 @@ fn weights_are_the_checkpoints_in_every_profile() {
                 let widened = graph.nodes().any(|(_, user)| {
                     user.inputs == [id] && user.op == Op::AsType { dtype: DType::F32 }
                 });
-                assert_eq!(widened, profile == Profile::F32 || name.contains("norm"));
+                let in_f32 = profile == Profile::F32 || name.contains("conv_0.norm");
+                let plain = profile == Profile::Bf16 && name.ends_with("_proj.weight");
+                assert!(widened || !in_f32, "{name}");
+                assert!(!widened || !plain, "{name}");
             }
         }
-        assert_eq!(weights, 5);
+        assert_eq!(weights, 5 + 22 + 4);
         let projected = graph
             .boundary(&BoundaryId::new("input_projection"))
             .unwrap();
@@ -125,7 +198,8 @@ fn every_number_of_frames_up_to_the_longest_gives_a_graph() {
 #[test]
 fn a_batch_out_of_bounds_is_an_error() {
     for (clips, frames) in [(0, 1), (1, 0), (1, 2998), (usize::MAX, 1)] {
-        let error = audio_encoder(&config(), Profile::Bf16, clips, frames).unwrap_err();
+        let error =
+            audio_encoder(&config(), Profile::Bf16, clips, Frames::Exact(frames)).unwrap_err();
         assert!(matches!(error, ModelError::Config(_)), "{error}");
     }
 }
