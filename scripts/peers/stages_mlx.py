@@ -1,195 +1,133 @@
-"""Run mlx-vlm's own SSCP modules on a recorded mel and keep every boundary.
+"""Record every boundary of the audio encoder from mlx-vlm's own modules.
 
-usage: stages_mlx.py CHECKPOINT MEL_DIR OUT_DIR
+usage: stages_mlx.py CHECKPOINT CHECKPOINT_4BIT DIRECTORY
 
-For each profile (bf16, mixed, f32) and each input writes OUT_DIR/sscp-<input>-<profile>.safetensors:
-the input `mel` [B,T,128] F32 and the boundaries under the project's names, each in its own dtype.
-Convolutions, norms and ReLUs are [B,T',F',C], the norm's inner values [B,T',1,1].
-
-The modules run as shipped. Their calls are observed from outside: `__call__` of each module, and
-for the inside of the cumulative norm the module's `mx` name, which is replaced by a stand-in that
-records what `sum`, `cumsum` and `rsqrt` return and what a running sum gives when it is divided.
+Reads the features in DIRECTORY and writes there encoder-<input>-<profile>.safetensors for each
+input and profile: `input.mel` and `input.mask` and the boundaries under the project's names, each
+in its own dtype. What runs is `Model.get_input_embeddings` on a prompt of audio tokens. Recordings
+with the 4-bit checkpoint begin at the pooling.
 """
 
-import hashlib
-import json
-import platform
 import sys
 from importlib.metadata import version
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx_vlm.models.gemma3n.audio as audio
-from mlx.utils import tree_map
-from mlx_vlm.models.gemma3n.config import AudioConfig
+import numpy as np
+from mlx_vlm.models.gemma3n import audio, gemma3n
 
-JFK_FRAMES = 96
-PROFILES = {
-    # name: (weights as stored, mel cast to BF16, constants of the conformer cast to BF16)
-    "bf16": (True, True, True),
-    "mixed": (True, True, False),
-    "f32": (False, False, False),
-}
+import boundaries
+from embedder import observe_embedder
+from mlx_model import PROFILES, Model, load_for
+from observe import Observer, watched
+from observe_encoder import observe_encoder, split_heads
+from recording import describe, read_input, save
 
-checkpoint, mel_dir, out = sys.argv[1:]
+checkpoint, checkpoint_4bit, directory = sys.argv[1:]
 mx.set_default_device(mx.cpu)
 
-captured = {}
-norm_name = None
+observer = Observer(
+    "__call__",
+    audio,
+    lambda watchers: {"mx": watched(mx, watchers), "nn": watched(nn, watchers)},
+)
+model = None
 
 
-def record(name, value):
-    assert name not in captured, f"{name} was captured twice"
-    captured[name] = value
+def observe_tower():
+    original = audio.AudioModel.__call__
+
+    def call(self, mel, mask):
+        pooling, padding = original(self, mel, mask)
+        observer.record("pooling", pooling)
+        observer.record("lengths", mx.sum(~padding, axis=1))
+        observer.record("mask", padding)
+        return pooling, padding
+
+    audio.AudioModel.__call__ = call
 
 
-class RunningSum:
-    """What `mx.cumsum` returned, watched for the one thing mlx-vlm does with it: divide."""
+def observe_tokens():
+    original = Model.merge_multimodal_and_text
 
-    def __init__(self, value, quotient):
-        self.value, self.quotient = value, quotient
+    def merge(embeddings, features, *rest, modality):
+        observer.record("audio_tokens", features)
+        return original(embeddings, features, *rest, modality=modality)
 
-    def __truediv__(self, count):
-        result = self.value / count
-        record(f"{norm_name}.{self.quotient}", result)
-        return result
+    Model.merge_multimodal_and_text = staticmethod(merge)
 
 
-class ObservedMx:
-    """`mlx.core` as the audio module sees it while a cumulative norm runs."""
-
-    # In call order; the second sum and the second cumsum count elements.
-    SUMS = ["sum_at_time", None, "squared_at_time"]
-    CUMSUMS = [("cumulative_sum", "mean"), None, ("cumulative_squared", "variance")]
-
-    def begin(self):
-        self.sums, self.cumsums = iter(self.SUMS), iter(self.CUMSUMS)
-
-    def __getattr__(self, name):
-        return getattr(mx, name)
-
-    def sum(self, *arguments, **keywords):
-        result = mx.sum(*arguments, **keywords)
-        name = next(self.sums)
-        if name:
-            record(f"{norm_name}.{name}", result)
-        return result
-
-    def cumsum(self, *arguments, **keywords):
-        result = mx.cumsum(*arguments, **keywords)
-        names = next(self.cumsums)
-        if not names:
-            return result
-        record(f"{norm_name}.{names[0]}", result)
-        return RunningSum(result, names[1])
-
-    def rsqrt(self, *arguments, **keywords):
-        result = mx.rsqrt(*arguments, **keywords)
-        record(f"{norm_name}.inverse_stddev", result)
-        return result
+def observe():
+    observe_encoder(observer, audio.Gemma3nCumulativeGroupNorm)
+    for cls in (nn.Linear, nn.QuantizedLinear):
+        observer.results(cls, split_heads(observer))
+    for cls in (
+        nn.Conv1d,
+        nn.Conv2d,
+        nn.Embedding,
+        nn.QuantizedEmbedding,
+        audio.Gemma3nRMSNorm,
+        audio.Gemma3nCumulativeGroupNorm,
+        audio.Gemma3nAudioRelativePositionEmbedding,
+        audio.Gemma3nAudioAttention,
+        audio.Gemma3nAudioConformerAttention,
+        audio.Gemma3nAudioConformerFeedForward,
+        audio.Gemma3nAudioConformerLightConv1d,
+        audio.Gemma3nAudioConformerBlock,
+    ):
+        observer.results(cls)
+    # A block returns [B,C,T',F'].
+    observer.results(audio.Gemma3nAudioSSCPConvBlock, lambda _, x: x.transpose(0, 2, 3, 1))
+    observe_embedder(observer, gemma3n.Gemma3nMultimodalEmbedder, lambda: model.embed_audio)
+    observe_tower()
+    observe_tokens()
 
 
-observed = ObservedMx()
+def run(folder, profile, inputs):
+    """Inputs and boundaries of one run."""
+    global model
+    model, dtype = load_for(profile, folder)
+    config = model.config
+    blocks = config.audio_config.conf_num_hidden_layers
+    observer.attach(model.named_modules(), blocks, config.audio_config.conf_num_attention_heads)
+    mel, mask = mx.array(inputs["input.mel"]), mx.array(inputs["input.mask"])
+    observer.record("mel_cast", mel.astype(dtype))
+    tokens = (len(mel), config.audio_soft_tokens_per_image)
+    model.get_input_embeddings(
+        input_ids=mx.full(tokens, config.audio_token_id),
+        input_features=observer.values["mel_cast"],
+        input_features_mask=mask,
+    )
+    assert observer.values.keys() == boundaries.every(blocks)
+    return {"input.mel": mel, "input.mask": mask, **observer.values}
 
 
-def observe(cls, names, transpose=None):
-    """Records what each module of `cls` in `names` (by identity) returns."""
-    original = cls.__call__
-
-    def call(self, *arguments, **keywords):
-        result = original(self, *arguments, **keywords)
-        if name := names.get(id(self)):
-            record(name, result.transpose(*transpose) if transpose else result)
-        return result
-
-    cls.__call__ = call
+DTYPES = {mx.float32: "F32", mx.bfloat16: "BF16", mx.int32: "I32", mx.bool_: "BOOL"}
 
 
-def observe_norm():
-    original = audio.Gemma3nCumulativeGroupNorm.__call__
-
-    def call(self, *arguments, **keywords):
-        global norm_name
-        norm_name = names[id(self)]
-        observed.begin()
-        audio.mx = observed
-        try:
-            return original(self, *arguments, **keywords)
-        finally:
-            audio.mx, norm_name = mx, None
-
-    audio.Gemma3nCumulativeGroupNorm.__call__ = call
+def stored(value):
+    """An array as the file takes it."""
+    bits = value.view(mx.uint16) if value.dtype == mx.bfloat16 else value
+    return DTYPES[value.dtype], np.array(bits, order="C")
 
 
-names = {}
-observe_norm()
-observe(nn.Conv2d, names)
-observe(nn.Linear, names)
-observe(audio.Gemma3nCumulativeGroupNorm, names)
-# A block returns [B,C,T',F'].
-observe(audio.Gemma3nAudioSSCPConvBlock, names, transpose=(0, 2, 3, 1))
-
-
-def tower(as_stored, bf16_constants):
-    """The audio tower with the checkpoint's weights, loaded by mlx-vlm's own rules."""
-    with open(f"{checkpoint}/config.json") as file:
-        model = audio.AudioModel(AudioConfig.from_dict(json.load(file)["audio_config"]))
-    stored = mx.load(f"{checkpoint}/model.safetensors")
-    prefix = "model.audio_tower."
-    weights = {k.removeprefix(prefix): v for k, v in stored.items() if k.startswith(prefix)}
-    model.load_weights(list(model.sanitize(weights).items()), strict=True)
-    if not as_stored:
-        model.update(tree_map(lambda p: p.astype(mx.float32), model.parameters()))
-    if bf16_constants:
-        for _, module in model.named_modules():
-            for name in ("_gradient_clipping", "_post_layer_scale", "_q_scale", "_softcap"):
-                if name in module.__dict__ or name in module:
-                    setattr(module, name, getattr(module, name).astype(mx.bfloat16))
-    model.eval()
-    return model
-
-
-def run(profile, mel):
-    as_stored, bf16_mel, bf16_constants = PROFILES[profile]
-    projection = tower(as_stored, bf16_constants).subsample_conv_projection
-    captured.clear()
-    names.clear()
-    for i, block in enumerate((projection.conv_0, projection.conv_1)):
-        names[id(block)] = f"sscp_conv_{i}"
-        names[id(block.conv)] = f"sscp_conv_{i}.convolution"
-        names[id(block.norm)] = f"sscp_conv_{i}.norm"
-    names[id(projection.input_proj_linear)] = "input_projection"
-    record("mel", mel)
-    record("mel_cast", mel.astype(mx.bfloat16) if bf16_mel else mel)
-    projection(captured["mel_cast"])
-    assert len(captured) == 2 + 2 * (3 + 7) + 1, sorted(captured)
-    return {name: mx.contiguous(value) for name, value in captured.items()}
-
-
-with open(f"{checkpoint}/model.safetensors", "rb") as file:
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-inputs = {
-    "jfk": (
-        mx.load(f"{mel_dir}/mel-jfk.safetensors")["mel"][:, :JFK_FRAMES],
-        f"the first {JFK_FRAMES} frames of mel-jfk.safetensors",
-    ),
-    "left": (
-        mx.load(f"{mel_dir}/mel-synthetic.safetensors")["batch.left.mel"][1:3],
-        "clips 1 and 2 (loud, clipped; left padded) of batch.left.mel in mel-synthetic.safetensors",
-    ),
-}
-for source, (mel, description) in inputs.items():
+observe()
+for source, folder in {
+    "jfk": checkpoint,
+    "left": checkpoint,
+    "jfk4bit": checkpoint_4bit,
+}.items():
+    inputs = read_input(source, directory)
     for profile in PROFILES:
-        tensors = run(profile, mel)
-        metadata = {
-            "checkpoint_sha256": digest,
-            "input": description,
-            "mlx": version("mlx"),
-            "mlx_vlm": version("mlx-vlm"),
-            "device": "cpu",
-            "machine": platform.machine(),
-            "profile": profile,
-            "order": json.dumps(list(tensors)),
-        }
-        mx.save_safetensors(f"{out}/sscp-{source}-{profile}.safetensors", tensors, metadata)
-        print(f"sscp-{source}-{profile}", sum(t.nbytes for t in tensors.values()), "bytes")
+        tensors = run(folder, profile, inputs)
+        if folder == checkpoint_4bit:
+            tensors = {n: t for n, t in tensors.items() if boundaries.is_of_the_end(n)}
+        notes = describe(
+            source,
+            folder,
+            mlx=version("mlx"),
+            mlx_vlm=version("mlx-vlm"),
+            profile=profile,
+        )
+        path = f"{directory}/encoder-{source}-{profile}.safetensors"
+        save(path, {name: stored(value) for name, value in tensors.items()}, notes)
