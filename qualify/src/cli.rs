@@ -66,8 +66,8 @@ pub struct ModelArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "mel")]
     pub audio: Vec<PathBuf>,
 
-    /// Log-mel features instead of a recording: safetensors with `mel` [B,T,128] F32 and `mask`
-    /// [B,T] U8 (1 = valid)
+    /// Log-mel features instead of sound: safetensors with `mel` [B,T,128] F32 and `mask` [B,T] U8
+    /// (1 = valid), or `input.mel` and `input.mask` in a recording of the whole encoder
     #[arg(long, value_name = "FILE")]
     pub mel: Option<PathBuf>,
 

@@ -73,7 +73,8 @@ impl Inputs {
         Inputs::of(&batch, padding, sha256, bucket)
     }
 
-    /// Features out of a safetensors file: `mel` [B,T,128] F32 and `mask` [B,T] U8.
+    /// Features out of a safetensors file: `mel` [B,T,128] F32 and `mask` [B,T] U8 or BOOL. A
+    /// recording of all boundaries may hold them as `input.mel` and `input.mask`.
     ///
     /// # Errors
     /// When the file is not that, carries a NaN or infinity, or a mask no padding makes.
@@ -86,15 +87,22 @@ impl Inputs {
         };
         let bytes = fs::read(path).map_err(|error| refuse(error.to_string()))?;
         let header = header::read(&bytes).map_err(|error| refuse(said(&error)))?;
-        let part = |name: &str, dtype: Dtype| {
-            let entry = header.entries.iter().find(|entry| entry.name == name);
-            match entry {
-                Some(entry) if entry.dtype == dtype => Ok(entry),
-                Some(entry) => Err(refuse(format!("{name} is {}, not {dtype}", entry.dtype))),
+        let find = |name: &str| header.entries.iter().find(|entry| entry.name == name);
+        // A recording's own `mask` is the boundary of that name.
+        let recording = find("input.mel").is_some();
+        let part = |name: &str, dtypes: &[Dtype]| {
+            let own = format!("input.{name}");
+            match find(if recording { &own } else { name }) {
+                Some(entry) if dtypes.contains(&entry.dtype) => Ok(entry),
+                Some(entry) => {
+                    let (found, wanted) = (entry.dtype, dtypes[0]);
+                    Err(refuse(format!("{name} is {found}, not {wanted}")))
+                }
                 None => Err(refuse(format!("it has no tensor {name}"))),
             }
         };
-        let (mel, mask) = (part("mel", Dtype::F32)?, part("mask", Dtype::U8)?);
+        let mel = part("mel", &[Dtype::F32])?;
+        let mask = part("mask", &[Dtype::U8, Dtype::BOOL])?;
         let &[clips, frames, MEL_BINS] = mel.shape.dims() else {
             return Err(refuse(format!(
                 "mel has shape {}, not [B,T,128]",

@@ -112,6 +112,10 @@ fn the_shortest_recording_and_a_cut_one_are_run_on() {
     place
         .run("stages --audio short.wav")
         .exits(0)
+        .prints("[1,96,128]");
+    place
+        .run("stages --audio short.wav --bucket exact")
+        .exits(0)
         .prints("[1,1,128]");
     place
         .run("stages --audio long.wav --truncate")

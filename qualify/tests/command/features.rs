@@ -27,8 +27,9 @@ fn features_are_run_on() {
     let report = place.json("r.json");
     assert_eq!(
         report["boundaries"][0]["shape"],
-        serde_json::json!([2, FRAMES, 128])
+        serde_json::json!([2, 96, 128])
     );
+    assert_eq!(report["model"]["bucket"], 96);
     assert_eq!(
         report["inputs"]["frames"],
         serde_json::json!([FRAMES - 5, FRAMES])
@@ -89,9 +90,9 @@ fn features_that_cannot_be_run_on_are_refused_before_any_work() {
             "mask is F32, not U8",
         ),
         (
-            "bool-mask",
-            two(good_mel, ("BOOL", row, &ones)),
-            "mask is BOOL, not U8",
+            "wide-mask",
+            two(good_mel, ("U16", &[1, FRAMES / 2], &ones)),
+            "mask is U16, not U8",
         ),
         (
             "bins",
@@ -111,17 +112,17 @@ fn features_that_cannot_be_run_on_are_refused_before_any_work() {
         (
             "nan",
             two(("F32", shape, &nan), good_mask),
-            "mel is NaN in clip 0, frame 3, bin 5",
+            "mel: it is NaN in clip 0, frame 3, bin 5",
         ),
         (
             "inf",
             two(("F32", shape, &infinite), good_mask),
-            "mel is inf in clip 0, frame 0",
+            "mel: it is inf in clip 0, frame 0",
         ),
         (
             "padding",
             two(good_mel, ("U8", row, &[0; FRAMES])),
-            "clip 0 is padding only",
+            "encode clip 0: all its frames are padding",
         ),
         ("twos", two(good_mel, ("U8", row, &twos)), "mask holds 2"),
         (
@@ -130,7 +131,7 @@ fn features_that_cannot_be_run_on_are_refused_before_any_work() {
                 ("F32", five, &mel(5)),
                 ("U8", &[5, FRAMES], &[1; 5 * FRAMES]),
             ),
-            "it takes 1 to 4 clips",
+            "encode 5 clips: there must be 1 to 4",
         ),
         (
             "none",

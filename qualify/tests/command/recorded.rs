@@ -11,7 +11,7 @@ use crate::{
 
 /// The block's result: its shape, and an element that is not zero.
 const RESULT: &str = "sscp_conv_1";
-const SHAPE: [usize; 4] = [1, 275, 32, 4];
+const SHAPE: [usize; 4] = [1, 288, 32, 4];
 
 /// A place with MLX's captures of the stage and what it starts from.
 fn recorded() -> Place {
@@ -71,6 +71,27 @@ fn the_references_own_recording_is_bit_exact_on_either_side() {
         assert_eq!(report["boundaries"][0]["local"].is_object(), live);
         let known = report["fingerprint"]["mlx"].is_object();
         assert_eq!(known, !sides.contains("--reference"));
+    }
+}
+
+/// It has as many frames as the clip.
+#[test]
+fn a_recording_of_another_implementation_needs_the_exact_number_of_frames() {
+    let place = Place::new();
+    let stages = "--stage sscp_conv_* --stage conformer.0.feed_forward_start";
+    for input in ["jfk", "left"] {
+        let file = format!("fixtures/recorded/encoder-{input}-bf16.safetensors");
+        let line = format!("{stages} --mel {file} --reference recorded:{file} --candidate interp");
+        place
+            .run(&format!("{line} --bucket exact"))
+            .exits(0)
+            .prints("26 of 26 boundaries bit-exact");
+        place
+            .run(&line)
+            .exits(5)
+            .says("failed to use recording")
+            .says(", not BF16 [")
+            .does_no_work();
     }
 }
 
@@ -226,7 +247,7 @@ fn f32_may_stand_for_bf16_and_what_is_off_the_grid_is_said_so() {
         .run(line)
         .exits(1)
         .prints("off grid")
-        .prints("1 of 35200 values are not BF16 (candidate)");
+        .prints("1 of 36864 values are not BF16 (candidate)");
     let report = place.json("r.json");
     let found = boundary(&report, RESULT);
     assert!(

@@ -11,7 +11,8 @@ fn the_tree_has_every_boundary_with_shape_grid_parents_and_a_sentence() {
 
 #[test]
 fn a_glob_selects_within_the_tree() {
-    let ended = Place::new().run("stages --stage **.mean --stage sscp_conv_*");
+    let ended = Place::new()
+        .run("stages --stage **.norm.mean --stage conformer.*.attention.q* --stage mask");
     insta::assert_snapshot!(ended.exits(0).stdout);
 }
 
