@@ -1,9 +1,9 @@
 //! `qualify capture`: one side's boundaries in a file.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use oracle::Captures;
-use reports::verdict::ExitCode;
+use reports::{events::Phase, verdict::ExitCode};
 use stages::Boundary;
 
 use crate::{
@@ -12,14 +12,20 @@ use crate::{
     failure::{Failure, Kind, OrFail},
     interrupt,
     model::Model,
-    run, say, uncompiled,
+    run::{self, Events},
+    say, uncompiled,
 };
+
+/// The one program that is compiled or interpreted.
+fn tapped() -> [Arc<str>; 1] {
+    ["tapped".into()]
+}
 
 /// Runs one side and writes the selected boundaries' values, each under its name.
 ///
 /// # Errors
 /// When the side cannot be run, or the file cannot be written.
-pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
+pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Failure> {
     run::check_file(&args.out, &args.model.files())?;
     let model = Model::open(&args.model)?;
     let needs = Needs {
@@ -31,19 +37,31 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let (captures, fingerprint) = match (&args.side, &engine.iree) {
         (Side::Mlx, _) => {
             let wanted: Vec<&Boundary> = model.selected();
-            let reference = run::reference::capture(&model, &engine, &wanted, &mut |_| ())?;
+            let mut course = events.begin(Phase::Reference, run::names(&wanted));
+            let step = &mut || course.step();
+            let reference = run::reference::capture(&model, &engine, &wanted, step)?;
+            course.end(reference.cached);
             (reference.captures, engine.fingerprint(None))
         }
         (Side::Iree, Some(side)) => {
             let plan = run::Plan::of(&model).or_fail(Kind::Environment)?;
-            let (captures, unit) = run::candidate::inherited_on_iree(&model, &plan, side)
+            let course = events.begin(Phase::Compile, tapped());
+            let program = plan.tapped.laid_out.clone();
+            let unit = side.build("tapped", vec![program]);
+            let unit = unit.map_err(uncompiled::failure)?;
+            course.end(unit.cached);
+            let course = events.begin(Phase::Candidate, tapped());
+            let captures = run::candidate::inherited_on_iree(&model, &plan, side, &unit)
                 .map_err(uncompiled::failure)?;
+            course.end(false);
             (captures, engine.fingerprint(Some(&unit)))
         }
         _ => {
             let plan = run::Plan::of(&model).or_fail(Kind::Environment)?;
+            let course = events.begin(Phase::Interp, tapped());
             let captures =
                 run::candidate::interpreted_whole(&model, &plan).or_fail(Kind::Environment)?;
+            course.end(false);
             (captures, engine.fingerprint(None))
         }
     };

@@ -1,7 +1,7 @@
 //! Ctrl-C: ends the process at once, and leaves no file that is not complete.
 
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -10,12 +10,19 @@ use nix::{
     libc,
     sys::signal::{SigSet, Signal},
 };
-use reports::verdict::ExitCode;
+use reports::{
+    events::{Event, Sink},
+    standing::Standing,
+    terminal::Screen,
+    verdict::ExitCode,
+};
 use runtime::Store;
 
 use crate::scratch::{self, Scratch};
 
 static PUTTING: Mutex<()> = Mutex::new(());
+static STANDING: Mutex<Standing> = Mutex::new(Standing::new());
+static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
 /// Makes Ctrl-C end the process with exit code 130, and SIGTERM with 143. Files are written under
 /// another name and renamed, so whatever was not complete is not there. Must be called before any
@@ -53,8 +60,19 @@ fn end(signal: Signal) -> ! {
         Signal::SIGINT => ("interrupted", i32::from(ExitCode::INTERRUPTED.code())),
         other => ("terminated", 128 + other as i32),
     };
-    let text = format!("\n{name}: nothing that was not complete has been written\n");
-    let _ = io::stderr().write_all(text.as_bytes());
+    let standing = held(&STANDING);
+    if let Some(screen) = &*held(&SCREEN) {
+        screen.clear();
+    }
+    let mut stderr = io::stderr();
+    // A terminal shows the key that was pressed.
+    let line = if stderr.is_terminal() { "\n" } else { "" };
+    let text = if standing.is_empty() {
+        format!("{line}{name}: nothing had begun\n")
+    } else {
+        format!("{line}{name}: {standing}\n")
+    };
+    let _ = stderr.write_all(text.as_bytes());
     // SAFETY: it ends the process and touches nothing of it. `exit` would destroy the global
     // state of MLX and of the compiler under the threads that are using it.
     unsafe { libc::_exit(code) }
@@ -62,5 +80,19 @@ fn end(signal: Signal) -> ! {
 
 /// Held while results are written; an interrupt waits for it.
 pub fn putting() -> MutexGuard<'static, ()> {
-    PUTTING.lock().unwrap_or_else(PoisonError::into_inner)
+    held(&PUTTING)
+}
+
+/// Takes in an event of the run, for the last words of one that is ended.
+pub fn note(event: &Event) {
+    held(&STANDING).event(event);
+}
+
+/// The bars that have to go before the last words.
+pub fn clears(screen: Screen) {
+    *held(&SCREEN) = Some(screen);
+}
+
+fn held<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,11 @@ mod scratch;
 mod tree;
 mod uncompiled;
 
-use std::{fmt, io::Write, process::ExitCode as ProcessCode};
+use std::{
+    fmt,
+    io::{Stderr, Stdout, Write},
+    process::ExitCode as ProcessCode,
+};
 
 use clap::Parser;
 use fixtures::FixtureError;
@@ -23,7 +27,7 @@ use reports::{
 };
 use stages::registry::Tree;
 
-use cli::{Cli, Command, FixtureArgs, RunArgs, StagesArgs};
+use cli::{CaptureArgs, Cli, Command, FixtureArgs, RunArgs, StagesArgs};
 use failure::{Failure, Kind, OrFail};
 
 fn main() -> ProcessCode {
@@ -64,9 +68,7 @@ fn main() -> ProcessCode {
     let outcome = match &cli.command {
         Command::Run(args) => sensible(args.contradiction()).and_then(|()| qualify(args, command)),
         Command::Stages(args) => sensible(args.contradiction()).and_then(|()| list(args)),
-        Command::Capture(args) => {
-            sensible(args.contradiction()).and_then(|()| capture::capture(args))
-        }
+        Command::Capture(args) => sensible(args.contradiction()).and_then(|()| capture(args)),
         Command::Fixture(args) => fixture(args),
     };
     match outcome {
@@ -87,10 +89,24 @@ fn sensible(contradiction: Option<&str>) -> Result<(), Failure> {
     contradiction.map_or(Ok(()), |reason| Err(Failure::usage(reason)))
 }
 
-fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
+/// What people are told of a run.
+fn terminal() -> Terminal<Stdout, Stderr> {
     let options = Options::from_env(Verbosity::default());
-    let mut terminal = Terminal::new(std::io::stdout(), std::io::stderr(), options);
+    let terminal = Terminal::new(std::io::stdout(), std::io::stderr(), options);
+    interrupt::clears(terminal.screen());
+    terminal
+}
+
+fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
+    let mut terminal = terminal();
     let code = run::run(args, command, &run::Events::new(&mut terminal))?;
+    terminal.finish().or_fail(Kind::Environment)?;
+    Ok(code)
+}
+
+fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
+    let mut terminal = terminal();
+    let code = capture::capture(args, &run::Events::new(&mut terminal))?;
     terminal.finish().or_fail(Kind::Environment)?;
     Ok(code)
 }

@@ -35,6 +35,16 @@ impl Phase {
             Self::Compare => "compare",
         }
     }
+
+    /// What its units of work are.
+    #[must_use]
+    pub const fn units(self) -> &'static str {
+        match self {
+            Self::Compile => "modules",
+            Self::Candidate => "programs",
+            Self::Reference | Self::Interp | Self::Compare => "boundaries",
+        }
+    }
 }
 
 /// Something that happened in a run.
@@ -53,6 +63,8 @@ pub enum Event {
         phase: Phase,
         /// Units of work done since it began.
         done: u64,
+        /// The boundary or module it is at now; none behind the last.
+        at: Option<Arc<str>>,
     },
     /// A phase has ended.
     PhaseFinished {

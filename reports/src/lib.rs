@@ -7,7 +7,7 @@
 //! 2. [`verdict`] decides: a [`Verdict`](verdict::Verdict) for a boundary, its cause and origin,
 //!    the first divergence, the exit code of the run.
 //! 3. [`wire`] is the report as JSON, with its committed schema.
-//! 4. [`events`] is the one stream a run emits; [`terminal`] is a consumer of it.
+//! 4. [`events`] is the one stream a run emits; [`terminal`] and [`standing`] consume it.
 //!
 //! The crate knows no backend: tensors arrive as slices, boundaries as names.
 #![warn(missing_docs)]
@@ -15,6 +15,7 @@
 pub mod events;
 pub mod grid;
 pub mod measure;
+pub mod standing;
 pub mod terminal;
 pub mod verdict;
 pub mod wire;

@@ -179,7 +179,11 @@ fn play(report: Report, options: Options) -> (String, String) {
             phase,
             total: (i > 0).then_some(8),
         });
-        terminal.event(&Event::PhaseProgress { phase, done: 4 });
+        terminal.event(&Event::PhaseProgress {
+            phase,
+            done: 4,
+            at: Some("sscp_conv_0.output".into()),
+        });
         let elapsed = Duration::from_millis(1234) * i;
         terminal.event(&Event::PhaseFinished {
             phase,

@@ -46,6 +46,9 @@ pub struct Units {
 }
 
 impl Units {
+    /// What the modules are called, in the order they are compiled.
+    pub const NAMES: [&str; 3] = ["production", "tapped", "steps"];
+
     /// Compiles and loads all three; `progress` is told after each.
     ///
     /// # Errors
@@ -53,23 +56,19 @@ impl Units {
     pub fn build(
         side: &IreeSide,
         plan: &Plan,
-        progress: &mut dyn FnMut(u64),
+        progress: &mut dyn FnMut(),
     ) -> Result<Units, IreeError> {
-        let production = side.build("production", vec![plan.production.laid_out.clone()])?;
-        progress(1);
-        let tapped = side.build("tapped", vec![plan.tapped.laid_out.clone()])?;
-        progress(2);
-        let steps = plan
-            .steps
-            .iter()
-            .map(|step| step.laid_out.clone())
-            .collect();
-        let steps = side.build("steps", steps)?;
-        progress(3);
+        let mut build = |name, programs| {
+            let unit = side.build(name, programs)?;
+            progress();
+            Ok::<_, IreeError>(unit)
+        };
+        let [production, tapped, steps] = Units::NAMES;
+        let all_steps = plan.steps.iter().map(|step| step.laid_out.clone());
         Ok(Units {
-            production,
-            tapped,
-            steps,
+            production: build(production, vec![plan.production.laid_out.clone()])?,
+            tapped: build(tapped, vec![plan.tapped.laid_out.clone()])?,
+            steps: build(steps, all_steps.collect())?,
         })
     }
 
@@ -88,7 +87,8 @@ pub fn supply<'a>(model: &'a Model, boundaries: &'a Captures) -> impl Supply + '
     }
 }
 
-/// Runs the emitted graph on a device, in all three forms.
+/// Runs the emitted graph on a device, in all three forms; `progress` is told after the production
+/// program, after the tapped one, and after each step.
 ///
 /// # Errors
 /// When a call fails.
@@ -98,7 +98,7 @@ pub fn on_iree(
     side: &IreeSide,
     units: &Units,
     reference: &Captures,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(),
 ) -> Result<Candidate, IreeError> {
     let supply = supply(model, reference);
     let nothing = |_: &Source| None;
@@ -109,7 +109,7 @@ pub fn on_iree(
     let started = Instant::now();
     let produced = side.call(&units.production, 0, &supply, &nothing)?;
     let production = started.elapsed();
-    progress(1);
+    progress();
 
     let tapped = side.call(&units.tapped, 0, &supply, &nothing)?;
     let own: HashMap<&str, Buffer> = plan
@@ -124,7 +124,7 @@ pub fn on_iree(
             inherited.insert(id.clone(), iree::tensor(buffer)?);
         }
     }
-    progress(2);
+    progress();
     let outputs = plan.production.laid_out.outputs();
     let mut tapped_agrees = outputs.len() == produced.len();
     for (output, buffer) in outputs.iter().zip(&produced) {
@@ -155,7 +155,7 @@ pub fn on_iree(
             chained_agrees &= same_bits(&iree::tensor(&buffer)?, inherited.get(&boundary.id));
             chained.insert(boundary.id.as_str(), buffer);
         }
-        progress(3 + i as u64);
+        progress();
     }
     Ok(Candidate {
         inherited,
@@ -166,23 +166,23 @@ pub fn on_iree(
     })
 }
 
-/// The tapped program's results from the model's inputs, and the module that gave them.
+/// The tapped program's results from the model's inputs.
 ///
 /// # Errors
-/// When the module does not compile or the call fails.
+/// When the call fails.
 pub fn inherited_on_iree(
     model: &Model,
     plan: &Plan,
     side: &IreeSide,
-) -> Result<(Captures, Unit), IreeError> {
+    unit: &Unit,
+) -> Result<Captures, IreeError> {
     let nothing = Captures::new();
-    let unit = side.build("tapped", vec![plan.tapped.laid_out.clone()])?;
-    let results = side.call(&unit, 0, &supply(model, &nothing), &|_: &Source| None)?;
+    let results = side.call(unit, 0, &supply(model, &nothing), &|_: &Source| None)?;
     let mut captures = Captures::new();
     for (id, buffer) in plan.tapped_ids.iter().zip(&results) {
         captures.insert(id.clone(), iree::tensor(buffer)?);
     }
-    Ok((captures, unit))
+    Ok(captures)
 }
 
 fn same_bits(a: &Tensor, b: Option<&Tensor>) -> bool {
@@ -203,7 +203,7 @@ pub fn interpreted_whole(model: &Model, plan: &Plan) -> Result<Captures, InterpS
     Ok(captures)
 }
 
-/// Interprets every step on the reference's values; `progress` is told how many are done.
+/// Interprets every step on the reference's values; `progress` is told after each.
 ///
 /// # Errors
 /// When a step leaves something to the compiler.
@@ -211,15 +211,15 @@ pub fn interpreted_steps(
     model: &Model,
     plan: &Plan,
     reference: &Captures,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(),
 ) -> Result<Captures, InterpSideError> {
     let supply = supply(model, reference);
     let mut captures = Captures::new();
-    for (i, (boundary, step)) in model.selected().into_iter().zip(&plan.steps).enumerate() {
+    for (boundary, step) in model.selected().into_iter().zip(&plan.steps) {
         if let Some(tensor) = interp::run(&step.stated, &supply)?.into_iter().next() {
             captures.insert(boundary.id.clone(), tensor);
         }
-        progress(i as u64 + 1);
+        progress();
     }
     Ok(captures)
 }

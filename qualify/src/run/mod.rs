@@ -1,6 +1,7 @@
 //! `qualify run`: both sides, every selected boundary, one report.
 
 pub mod candidate;
+mod events;
 mod judge;
 mod plan;
 pub mod reference;
@@ -8,13 +9,13 @@ mod write;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use oracle::Captures;
 use reports::{
-    events::{Event, Phase, Sink},
+    events::{Event, Phase},
     verdict::{ExitCode, Verdict},
     wire::{Inputs, Model as ModelReport, NonInterference, Report, SCHEMA_VERSION, Timing, Tool},
 };
@@ -29,6 +30,7 @@ use crate::{
 };
 
 use candidate::{Candidate, Units};
+pub use events::{Course, Events};
 use judge::Captured;
 pub use plan::Plan;
 use reference::Reference;
@@ -36,45 +38,6 @@ pub use write::{check_file, save};
 
 /// Multiply-adds up to which `--interp auto` interprets.
 const INTERP_LIMIT: u64 = 2_000_000_000;
-
-/// Tells every sink of the run, from whichever thread.
-pub struct Events<'a>(Mutex<&'a mut (dyn Sink + Send)>);
-
-impl<'a> Events<'a> {
-    /// Events for this sink.
-    pub fn new(sink: &'a mut (dyn Sink + Send)) -> Events<'a> {
-        Events(Mutex::new(sink))
-    }
-
-    fn send(&self, event: &Event) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .event(event);
-    }
-
-    fn start(&self, phase: Phase, total: usize) -> Instant {
-        self.send(&Event::PhaseStarted {
-            phase,
-            total: Some(total as u64),
-        });
-        Instant::now()
-    }
-
-    fn progress(&self, phase: Phase) -> impl FnMut(u64) {
-        move |done| self.send(&Event::PhaseProgress { phase, done })
-    }
-
-    fn finish(&self, phase: Phase, started: Instant, cached: bool) -> Duration {
-        let elapsed = started.elapsed();
-        self.send(&Event::PhaseFinished {
-            phase,
-            elapsed,
-            cached,
-        });
-        elapsed
-    }
-}
 
 /// Everything the sides computed.
 struct Sides {
@@ -122,9 +85,9 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         let compiling = engine.iree.as_ref().map(|side| {
             let (plan, events) = (&plan, events);
             scope.spawn(move || {
-                let started = events.start(Phase::Compile, 3);
-                let units = Units::build(side, plan, &mut events.progress(Phase::Compile))?;
-                let elapsed = events.finish(Phase::Compile, started, units.cached());
+                let mut course = events.begin(Phase::Compile, Units::NAMES.map(Arc::from));
+                let units = Units::build(side, plan, &mut || course.step())?;
+                let elapsed = course.end(units.cached());
                 Ok::<_, oracle::iree::IreeError>((units, elapsed))
             })
         });
@@ -167,9 +130,9 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         interp,
     };
 
-    let started = events.start(Phase::Compare, model.selected().len());
-    let boundaries = judge_all(&model, &sides, events);
-    timing.compare_s = Some(seconds(events.finish(Phase::Compare, started, false)));
+    let mut course = events.begin(Phase::Compare, names(&model.selected()));
+    let boundaries = judge_all(&model, &sides, events, &mut course);
+    timing.compare_s = Some(seconds(course.end(false)));
 
     let checkpoint = &model.checkpoint;
     let mut report = Report {
@@ -215,6 +178,11 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     Ok(code)
 }
 
+/// What the phases that do these boundaries are at.
+pub fn names(boundaries: &[&Boundary]) -> Vec<Arc<str>> {
+    boundaries.iter().map(|b| b.id.as_str().into()).collect()
+}
+
 fn capture_reference(
     model: &Model,
     plan: &Plan,
@@ -223,20 +191,15 @@ fn capture_reference(
     events: &Events<'_>,
 ) -> Result<(Reference, Duration), Failure> {
     let wanted = plan.tapped(model);
-    let started = events.start(Phase::Reference, wanted.len());
-    let mut done = 0;
-    let mut progress = events.progress(Phase::Reference);
+    let mut course = events.begin(Phase::Reference, names(&wanted));
     let captured = match recorded {
         Some(captures) => Reference {
             captures,
             cached: false,
         },
-        None => reference::capture(model, engine, &wanted, &mut |_| {
-            done += 1;
-            progress(done);
-        })?,
+        None => reference::capture(model, engine, &wanted, &mut || course.step())?,
     };
-    let elapsed = events.finish(Phase::Reference, started, captured.cached);
+    let elapsed = course.end(captured.cached);
     Ok((captured, elapsed))
 }
 
@@ -255,13 +218,13 @@ fn run_candidate(
     events: &Events<'_>,
     timing: &mut Timing,
 ) -> Result<(Candidate, Option<Captures>), Failure> {
-    let steps = plan.steps.len();
+    let steps = names(&model.selected());
     let interpret = || {
-        let started = events.start(Phase::Interp, steps);
-        let mut progress = events.progress(Phase::Interp);
-        let captures = candidate::interpreted_steps(model, plan, reference, &mut progress)
+        let mut course = events.begin(Phase::Interp, steps.clone());
+        let step = &mut || course.step();
+        let captures = candidate::interpreted_steps(model, plan, reference, step)
             .or_fail(Kind::Environment)?;
-        Ok::<_, Failure>((captures, events.finish(Phase::Interp, started, false)))
+        Ok::<_, Failure>((captures, course.end(false)))
     };
     let mut candidate = match (recorded, engine.iree.as_ref().zip(units)) {
         (Some(inherited), _) => Candidate {
@@ -269,18 +232,20 @@ fn run_candidate(
             ..Candidate::default()
         },
         (None, Some((side, units))) => {
-            let started = events.start(Phase::Candidate, steps + 2);
-            let mut progress = events.progress(Phase::Candidate);
-            let candidate = candidate::on_iree(model, plan, side, units, reference, &mut progress)
+            let whole = ["production", "tapped"].map(Arc::from);
+            let programs = whole.into_iter().chain(steps.iter().cloned());
+            let mut course = events.begin(Phase::Candidate, programs);
+            let step = &mut || course.step();
+            let candidate = candidate::on_iree(model, plan, side, units, reference, step)
                 .or_fail(Kind::Environment)?;
-            events.finish(Phase::Candidate, started, false);
+            course.end(false);
             timing.candidate_s = candidate.production.map(seconds);
             candidate
         }
         (None, None) => {
-            let started = events.start(Phase::Candidate, 1);
+            let course = events.begin(Phase::Candidate, ["tapped".into()]);
             let inherited = candidate::interpreted_whole(model, plan).or_fail(Kind::Environment)?;
-            timing.candidate_s = Some(seconds(events.finish(Phase::Candidate, started, false)));
+            timing.candidate_s = Some(seconds(course.end(false)));
             Candidate {
                 inherited,
                 ..Candidate::default()
@@ -310,7 +275,12 @@ fn run_candidate(
     Ok((candidate, interp))
 }
 
-fn judge_all(model: &Model, sides: &Sides, events: &Events<'_>) -> Vec<reports::wire::Boundary> {
+fn judge_all(
+    model: &Model,
+    sides: &Sides,
+    events: &Events<'_>,
+    course: &mut Course<'_, '_>,
+) -> Vec<reports::wire::Boundary> {
     let captured = Captured {
         reference: &sides.reference,
         inherited: &sides.candidate.inherited,
@@ -319,7 +289,6 @@ fn judge_all(model: &Model, sides: &Sides, events: &Events<'_>) -> Vec<reports::
     };
     let mut inherited: HashMap<BoundaryId, Verdict> = HashMap::new();
     let mut judged = Vec::new();
-    let mut progress = events.progress(Phase::Compare);
     for boundary in model.selected() {
         let parents = model.graph.parents(boundary);
         let worst = parents
@@ -331,7 +300,7 @@ fn judge_all(model: &Model, sides: &Sides, events: &Events<'_>) -> Vec<reports::
         inherited.insert(boundary.id.clone(), result.inherited.verdict);
         events.send(&Event::BoundaryJudged(Arc::new(result.clone())));
         judged.push(result);
-        progress(judged.len() as u64);
+        course.step();
     }
     judged
 }

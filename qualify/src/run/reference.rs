@@ -26,7 +26,7 @@ pub struct Reference {
     pub cached: bool,
 }
 
-/// MLX's values of the wanted boundaries.
+/// MLX's values of the wanted boundaries; `progress` is told after each.
 ///
 /// # Errors
 /// When MLX fails.
@@ -34,7 +34,7 @@ pub fn capture(
     model: &Model,
     engine: &Engine,
     wanted: &[&Boundary],
-    progress: &mut dyn FnMut(&Boundary),
+    progress: &mut dyn FnMut(),
 ) -> Result<Reference, Failure> {
     let Some(mlx) = &engine.mlx else {
         let message = "use MLX: it was not opened";
@@ -57,7 +57,7 @@ pub fn capture(
             &weights,
             &model.inputs.tensors,
             wanted,
-            progress,
+            &mut |_| progress(),
         )
         .or_fail(Kind::Environment)?;
     if let Some((store, key)) = &key {

@@ -1,23 +1,33 @@
 //! Runs that are ended from outside.
 
-use std::{fs, os::unix::process::CommandExt, process::Stdio, thread::sleep, time::Duration};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    os::unix::process::CommandExt,
+    process::Stdio,
+    thread::sleep,
+    time::Duration,
+};
 
 use nix::{
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 
-use crate::harness::Place;
+use crate::harness::{Ended, Place};
 
-/// Starts a run that compiles for seconds, sends a signal as a terminal does, to the whole group
-/// of processes, and waits for the end.
-fn interrupted(
-    place: &Place,
-    line: &str,
-    signal: Signal,
-    after: Duration,
-) -> crate::harness::Ended {
-    let run = place
+/// When a signal is sent.
+enum When<'a> {
+    /// So long after the run has begun to mind signals.
+    After(f64),
+    /// As soon as a line of stderr begins like this.
+    Said(&'a str),
+}
+
+/// Starts a run, sends a signal as a terminal does, to the whole group of processes, and waits for
+/// the end.
+fn interrupted(place: &Place, line: &str, signal: Signal, when: When<'_>) -> Ended {
+    let mut run = place
         .command(line)
         .env("QUALIFY_CACHE", place.path("cache"))
         .stdout(Stdio::piped())
@@ -25,10 +35,26 @@ fn interrupted(
         .process_group(0)
         .spawn()
         .unwrap();
-    wait_until_it_minds(run.id());
-    sleep(after);
+    let mut stderr = BufReader::new(run.stderr.take().unwrap());
+    let mut said = String::new();
+    match when {
+        When::After(seconds) => {
+            wait_until_it_minds(run.id());
+            sleep(Duration::from_secs_f64(seconds));
+        }
+        When::Said(start) => {
+            let mut last = 0;
+            while !said[last..].starts_with(start) {
+                last = said.len();
+                assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "{said}");
+            }
+        }
+    }
     killpg(Pid::from_raw(run.id().try_into().unwrap()), signal).unwrap();
-    place.ended(line, run.wait_with_output().unwrap())
+    stderr.read_to_string(&mut said).unwrap();
+    let mut output = run.wait_with_output().unwrap();
+    output.stderr = said.into_bytes();
+    place.ended(line, output)
 }
 
 /// Before that, a signal ends it as it does any process.
@@ -44,28 +70,48 @@ fn wait_until_it_minds(process: u32) {
     }
 }
 
+/// A run that compiles for seconds.
+const LONG: &str = "--stage sscp_conv_* --no-cache --report r.json --captures c";
+
 #[test]
 fn an_interrupted_run_leaves_nothing() {
     for after in [0.0, 0.5, 1.0] {
         let place = Place::new();
-        let after = Duration::from_secs_f64(after);
-        interrupted(
-            &place,
-            "--no-cache --report r.json --captures c",
-            Signal::SIGINT,
-            after,
-        )
-        .exits(130)
-        .says("interrupted: nothing that was not complete has been written");
+        let ended = interrupted(&place, LONG, Signal::SIGINT, When::After(after)).exits(130);
+        let last = ended.stderr.lines().last().unwrap();
+        assert!(last.starts_with("interrupted: "), "{ended}");
         assert!(place.holds().is_empty(), "{:?}", place.holds());
     }
 }
 
 #[test]
+fn the_last_words_say_what_was_finished_and_where_the_run_was() {
+    let place = Place::new();
+    let ended = interrupted(&place, LONG, Signal::SIGINT, When::Said("reference ")).exits(130);
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(last.starts_with("interrupted: "), "{ended}");
+    assert!(last.contains("reference finished in "), "{ended}");
+    assert!(last.contains(" of 3 modules, at "), "{ended}");
+}
+
+#[test]
+fn the_last_words_name_the_boundary_that_was_being_computed() {
+    let place = Place::new();
+    let line = "--fixture sscp-real --stage sscp_conv_* --candidate interp --report r.json";
+    let ended = interrupted(&place, line, Signal::SIGTERM, When::Said("candidate ")).exits(143);
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(last.starts_with("terminated: "), "{ended}");
+    assert!(last.contains("; candidate finished in "), "{ended}");
+    assert!(last.contains("; interp "), "{ended}");
+    assert!(last.contains(" of 20 boundaries, at sscp_conv_"), "{ended}");
+    assert!(!place.path("r.json").exists());
+}
+
+#[test]
 fn an_interrupted_run_leaves_only_whole_entries_in_the_cache() {
     let place = Place::new();
-    let after = Duration::from_secs_f64(0.8);
-    interrupted(&place, "--report r.json", Signal::SIGINT, after).exits(130);
+    let line = "--stage sscp_conv_* --report r.json";
+    interrupted(&place, line, Signal::SIGINT, When::After(0.8)).exits(130);
     let holds = place.holds();
     assert!(
         holds.iter().all(|name| name.starts_with("cache/")),
@@ -77,9 +123,17 @@ fn an_interrupted_run_leaves_only_whole_entries_in_the_cache() {
 #[test]
 fn a_terminated_run_leaves_nothing_either() {
     let place = Place::new();
-    let after = Duration::from_secs_f64(0.5);
-    interrupted(&place, "--no-cache --report r.json", Signal::SIGTERM, after)
+    interrupted(&place, LONG, Signal::SIGTERM, When::After(0.5))
         .exits(143)
-        .says("terminated");
+        .says("terminated: ");
+    assert!(place.holds().is_empty());
+}
+
+#[test]
+fn an_interrupted_capture_says_where_it_was() {
+    let place = Place::new();
+    let line = "capture --side iree --stage sscp_conv_* --no-cache --out f";
+    let ended = interrupted(&place, line, Signal::SIGINT, When::After(1.0)).exits(130);
+    ended.says("interrupted: compile 0 of 1 modules, at tapped");
     assert!(place.holds().is_empty());
 }

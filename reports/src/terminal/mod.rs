@@ -12,6 +12,7 @@ mod summary;
 mod table;
 
 pub use options::{Options, Verbosity};
+pub use progress::Screen;
 
 use std::io::{self, Write};
 
@@ -48,6 +49,11 @@ impl<O: Write, E: Write> Terminal<O, E> {
             progress,
             failure: None,
         }
+    }
+
+    /// The bars.
+    pub fn screen(&self) -> Screen {
+        self.progress.screen()
     }
 
     /// Ends the output.
@@ -87,7 +93,9 @@ impl<O: Write, E: Write> Sink for Terminal<O, E> {
     fn event(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted { phase, total } => self.progress.started(*phase, *total),
-            Event::PhaseProgress { phase, done } => self.progress.advanced(*phase, *done),
+            Event::PhaseProgress { phase, done, at } => {
+                self.progress.advanced(*phase, *done, at.as_deref());
+            }
             Event::PhaseFinished {
                 phase,
                 elapsed,

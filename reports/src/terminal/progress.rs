@@ -12,6 +12,20 @@ use crate::events::Phase;
 use crate::verdict::Verdict;
 use crate::wire::{Boundary, Measured};
 
+/// The bars of a [`Terminal`](super::Terminal), for whoever has to write over them at any moment.
+#[derive(Debug, Clone, Default)]
+pub struct Screen(Option<MultiProgress>);
+
+impl Screen {
+    /// Takes the bars away, for good.
+    pub fn clear(&self) {
+        if let Some(bars) = &self.0 {
+            let _ = bars.clear();
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+}
+
 /// Bars on a TTY, lines elsewhere. Failures of stderr are nobody's business.
 #[derive(Debug)]
 pub(super) struct Progress<E> {
@@ -33,6 +47,11 @@ impl<E: Write> Progress<E> {
         }
     }
 
+    /// What can take the bars away without this.
+    pub fn screen(&self) -> Screen {
+        Screen(self.bars.clone())
+    }
+
     pub fn started(&mut self, phase: Phase, total: Option<u64>) {
         match &self.bars {
             Some(bars) => {
@@ -49,9 +68,10 @@ impl<E: Write> Progress<E> {
         }
     }
 
-    pub fn advanced(&mut self, phase: Phase, done: u64) {
+    pub fn advanced(&mut self, phase: Phase, done: u64, at: Option<&str>) {
         if let Some((_, bar)) = self.open.iter().find(|(open, _)| *open == phase) {
             bar.set_position(done);
+            bar.set_message(at.unwrap_or_default().to_owned());
         }
     }
 
@@ -72,13 +92,6 @@ impl<E: Write> Progress<E> {
 
     pub fn judged(&mut self, b: &Boundary) {
         if self.bars.is_some() {
-            for (_, bar) in self
-                .open
-                .iter()
-                .filter(|(phase, _)| *phase == Phase::Compare)
-            {
-                bar.set_message(b.name.clone());
-            }
             return;
         }
         let mut line = format!("{} {}", label(b.verdict), b.name);
