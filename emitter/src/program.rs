@@ -76,7 +76,8 @@ pub enum Order {
 /// How elements along reduced axes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Combine {
-    /// A sum from +0, accumulated in F32, each partial sum rounded onto `round_each` if given.
+    /// A sum from +0, accumulated in F32, each partial sum rounded onto `round_each` if given. Of
+    /// I32 from 0 modulo 2³², without a rounding, so that the order makes no difference.
     Sum {
         /// Order of the additions.
         order: Order,
@@ -106,8 +107,8 @@ pub enum Op {
         /// Where operands are read.
         maps: Vec<IndexMap>,
     },
-    /// Combines along `axes` (ascending), which the result does not keep. F32 or, for `Max` and
-    /// `Min`, F32 only.
+    /// Combines along `axes` (ascending), which the result does not keep. F32 or, for `Sum` only,
+    /// I32.
     Reduce {
         /// Reduced axes.
         axes: Vec<usize>,

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use stages::{DType, Shape};
 
 use super::{
-    array::{Array, Data},
+    array::{Array, Data, Stored},
     kernel::round_bf16,
     wide::{self, Eight, Loop},
 };
@@ -17,10 +17,10 @@ const ROWS: usize = 16;
 /// Elements of work worth a thread.
 const GRAIN: usize = 1 << 14;
 
-/// One step of a reduction.
-trait Step: Copy + Sync {
-    const START: f32;
-    fn step(acc: f32, x: f32) -> f32;
+/// One step of a reduction of elements of type `T`.
+trait Step<T>: Copy + Sync {
+    const START: T;
+    fn step(acc: T, x: T) -> T;
 }
 
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ struct Max;
 #[derive(Clone, Copy)]
 struct Min;
 
-impl Step for Sum {
+impl Step<f32> for Sum {
     const START: f32 = 0.0;
     #[inline(always)]
     fn step(acc: f32, x: f32) -> f32 {
@@ -40,7 +40,15 @@ impl Step for Sum {
     }
 }
 
-impl Step for SumBf16 {
+impl Step<i32> for Sum {
+    const START: i32 = 0;
+    #[inline(always)]
+    fn step(acc: i32, x: i32) -> i32 {
+        acc.wrapping_add(x)
+    }
+}
+
+impl Step<f32> for SumBf16 {
     const START: f32 = 0.0;
     #[inline(always)]
     fn step(acc: f32, x: f32) -> f32 {
@@ -48,7 +56,7 @@ impl Step for SumBf16 {
     }
 }
 
-impl Step for Max {
+impl Step<f32> for Max {
     const START: f32 = f32::NEG_INFINITY;
     #[inline(always)]
     fn step(acc: f32, x: f32) -> f32 {
@@ -56,7 +64,7 @@ impl Step for Max {
     }
 }
 
-impl Step for Min {
+impl Step<f32> for Min {
     const START: f32 = f32::INFINITY;
     #[inline(always)]
     fn step(acc: f32, x: f32) -> f32 {
@@ -66,18 +74,25 @@ impl Step for Min {
 
 /// `x` combined along `axes`, in lexicographic order.
 pub(super) fn reduce(x: &Array, axes: &[usize], combine: Combine, shape: &Shape) -> Array {
-    let values = match combine {
-        Combine::Sum {
-            round_each: Some(DType::BF16),
-            ..
-        } => along::<SumBf16>(x, axes),
-        Combine::Sum { .. } => along::<Sum>(x, axes),
-        Combine::Max => along::<Max>(x, axes),
-        Combine::Min => along::<Min>(x, axes),
+    let dims = x.shape.dims();
+    let data = if let (Combine::Sum { .. }, Data::I32(values)) = (combine, &x.data) {
+        Data::I32(along::<i32, Sum>(values, dims, axes).into())
+    } else {
+        let values = x.f32();
+        let combined = match combine {
+            Combine::Sum {
+                round_each: Some(DType::BF16),
+                ..
+            } => along::<f32, SumBf16>(values, dims, axes),
+            Combine::Sum { .. } => along::<f32, Sum>(values, dims, axes),
+            Combine::Max => along::<f32, Max>(values, dims, axes),
+            Combine::Min => along::<f32, Min>(values, dims, axes),
+        };
+        Data::F32(combined.into())
     };
     Array {
         shape: shape.clone(),
-        data: Data::F32(values.into()),
+        data,
     }
 }
 
@@ -96,8 +111,7 @@ fn part(dims: &[usize], axes: &[usize], among: bool) -> Reading {
     .merged()
 }
 
-fn along<S: Step>(x: &Array, axes: &[usize]) -> Vec<f32> {
-    let dims = x.shape.dims();
+fn along<T: Stored, S: Step<T>>(values: &[T], dims: &[usize], axes: &[usize]) -> Vec<T> {
     let (kept, reduced) = (part(dims, axes, false), part(dims, axes, true));
     let outputs: usize = kept.dims.iter().product();
     let terms: usize = reduced.dims.iter().product();
@@ -105,14 +119,13 @@ fn along<S: Step>(x: &Array, axes: &[usize]) -> Vec<f32> {
     if terms == 0 || outputs == 0 {
         return out;
     }
-    let values = x.f32();
     if kept.strides.last() == Some(&1) {
         // Neighbouring outputs read neighbouring elements: whole rows are combined at once.
         let offsets: Vec<usize> = (0..terms).map(|term| reduced.at(term, 0)).collect();
         let row = kept.dims.last().copied().unwrap_or(1);
         // Short pieces keep the accumulators in the first cache and share out a single row.
         let piece = row.min(1024);
-        let mut pieces: Vec<(usize, &mut [f32])> = Vec::new();
+        let mut pieces: Vec<(usize, &mut [T])> = Vec::new();
         for (i, out) in out.chunks_mut(row).enumerate() {
             let at = kept.at(i, 1);
             pieces.extend(
@@ -126,7 +139,7 @@ fn along<S: Step>(x: &Array, axes: &[usize]) -> Vec<f32> {
             .par_iter_mut()
             .with_min_len(grain)
             .for_each(|(at, out)| {
-                wide::widest(Columns::<S> {
+                wide::widest(Columns::<T, S> {
                     values: &values[*at..],
                     offsets: &offsets,
                     out,
@@ -147,7 +160,7 @@ fn along<S: Step>(x: &Array, axes: &[usize]) -> Vec<f32> {
                 for (lane, start) in starts.iter_mut().enumerate().take(out.len()) {
                     *start = kept.at(first + lane, 0);
                 }
-                wide::widest(Lanes::<S> {
+                wide::widest(Lanes::<T, S> {
                     values,
                     starts,
                     reduced: &reduced,
@@ -164,14 +177,14 @@ fn along<S: Step>(x: &Array, axes: &[usize]) -> Vec<f32> {
 }
 
 /// Contiguous outputs: every term is a row of elements, added to the row of accumulators.
-struct Columns<'a, S> {
-    values: &'a [f32],
+struct Columns<'a, T, S> {
+    values: &'a [T],
     offsets: &'a [usize],
-    out: &'a mut [f32],
+    out: &'a mut [T],
     step: std::marker::PhantomData<S>,
 }
 
-impl<S: Step> Loop for Columns<'_, S> {
+impl<T: Stored, S: Step<T>> Loop for Columns<'_, T, S> {
     type Output = ();
 
     #[inline(always)]
@@ -186,18 +199,18 @@ impl<S: Step> Loop for Columns<'_, S> {
 }
 
 /// Up to [`ROWS`] outputs whose terms lie in runs of their own.
-struct Lanes<'a, S> {
-    values: &'a [f32],
+struct Lanes<'a, T, S> {
+    values: &'a [T],
     starts: [usize; ROWS],
     reduced: &'a Reading,
     inner: usize,
     run: usize,
     stride: usize,
-    out: &'a mut [f32],
+    out: &'a mut [T],
     step: std::marker::PhantomData<S>,
 }
 
-impl<S: Step> Loop for Lanes<'_, S> {
+impl<T: Stored, S: Step<T>> Loop for Lanes<'_, T, S> {
     type Output = ();
 
     #[inline(always)]
@@ -208,7 +221,7 @@ impl<S: Step> Loop for Lanes<'_, S> {
         for run in 0..runs {
             let offset = self.reduced.at(run, self.inner);
             if self.out.len() == ROWS {
-                let rows: [&[f32]; ROWS] = std::array::from_fn(|lane| {
+                let rows: [&[T]; ROWS] = std::array::from_fn(|lane| {
                     let start = self.starts[lane] + offset;
                     &self.values[start..start + span]
                 });

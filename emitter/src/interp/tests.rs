@@ -288,6 +288,30 @@ fn long_reductions_keep_their_order_along_any_axes() {
 }
 
 #[test]
+fn sums_of_integers_wrap_along_any_axes() {
+    let dims = [3, 37, 5, 41];
+    let count = dims.iter().product::<usize>();
+    let values: Vec<i32> = (0..count as i32)
+        .map(|i| i.wrapping_mul(0x9E37_79B1u32.cast_signed()))
+        .collect();
+    let x = Tensor::from_i32(dims, &values).unwrap();
+    for axes in [&[3][..], &[0], &[1, 3], &[0, 2], &[0, 1, 2, 3], &[]] {
+        let kept: Vec<usize> = (0..4).filter(|axis| !axes.contains(axis)).collect();
+        let shape: Vec<usize> = kept.iter().map(|&axis| dims[axis]).collect();
+        let mut expected = vec![0i32; shape.iter().product()];
+        for (index, value) in indices(&dims).iter().zip(&values) {
+            let flat = kept.iter().fold(0, |flat, &a| flat * dims[a] + index[a]);
+            expected[flat] = expected[flat].wrapping_add(*value);
+        }
+        let axes = axes.to_vec();
+        let combine = SEQUENTIAL;
+        let op = Op::Reduce { axes, combine };
+        let given = run(op, std::slice::from_ref(&x), info(&shape, Elem::I32));
+        assert_eq!(given.as_i32(), Some(&expected[..]));
+    }
+}
+
+#[test]
 fn nan_wins_a_maximum_and_of_two_zeros_the_first_stays() {
     let nan = f32::NAN;
     let rows = [[0.0, -0.0], [-0.0, 0.0], [nan, 1.0], [1.0, nan]];

@@ -84,7 +84,7 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
         Op::Reduce {
             kind: ReduceKind::Sum,
             ..
-        } => total("MLX 0.32.2, reduce.cpp, CPU"),
+        } => total("MLX 0.32.2, reduce.cpp, CPU; I32 modulo 2³²"),
         Op::Reduce { .. } => partial(
             "all values; where the reduced elements are not one run of row-major memory, but for \
              the sign of a zero that is the result of zeros of both signs",
@@ -137,6 +137,11 @@ fn takes(op: &Op, dtype: DType) -> bool {
     match op {
         Op::LogicalAnd | Op::LogicalNot => dtype == DType::Bool,
         Op::Arange { .. } => float || dtype == DType::I32,
+        Op::Reduce {
+            kind: ReduceKind::Sum,
+            ..
+        } => float || dtype == DType::I32,
+        Op::Reduce { .. } => float,
         Op::AsType { dtype: to } => carried && !matches!(to, DType::F16 | DType::U32),
         Op::Add
         | Op::Subtract
@@ -153,7 +158,6 @@ fn takes(op: &Op, dtype: DType) -> bool {
         | Op::Log
         | Op::Sin
         | Op::Cos
-        | Op::Reduce { .. }
         | Op::Scan { .. }
         | Op::Softmax { .. }
         | Op::Matmul
@@ -185,5 +189,15 @@ mod tests {
         assert_eq!(domain(&Op::AsType { dtype: DType::U32 }, DType::F32), None);
         assert!(domain(&Op::AsType { dtype: DType::BF16 }, DType::I32).is_some_and(|d| d.total));
         assert!(domain(&Op::Tanh, DType::BF16).is_some_and(|d| d.total));
+    }
+
+    #[test]
+    fn integers_have_sums_and_no_extrema() {
+        let of = |kind| {
+            let axes = vec![0];
+            domain(&Op::Reduce { kind, axes }, DType::I32)
+        };
+        assert!(of(ReduceKind::Sum).is_some_and(|d| d.total));
+        assert_eq!(of(ReduceKind::Max), None);
     }
 }

@@ -6,7 +6,7 @@ use stages::{
 };
 
 use super::{LowerError, call::Call, memory};
-use crate::program::{Combine, Value};
+use crate::program::{Combine, Order, Value};
 
 /// The order of one reduction: `inner` axes first, each from the start value, then their results
 /// along `outer`; within both lexicographic, the last axis fastest.
@@ -79,7 +79,7 @@ pub(super) fn plan(shape: &Shape, view: &View, axes: &[usize]) -> Option<Plan> {
     })
 }
 
-/// Sums round after every addition of BF16 values; `Max` and `Min` are exact.
+/// Sums round after every addition of BF16 values; those of I32, `Max` and `Min` are exact.
 pub(super) fn lower(
     call: &mut Call<'_, '_>,
     kind: ReduceKind,
@@ -87,7 +87,11 @@ pub(super) fn lower(
 ) -> Result<Value, LowerError> {
     let operand = call.kind(0)?;
     let dtype = operand.dtype;
-    if !matches!(dtype, DType::F32 | DType::BF16) {
+    let stated = match kind {
+        ReduceKind::Sum => matches!(dtype, DType::F32 | DType::BF16 | DType::I32),
+        ReduceKind::Max | ReduceKind::Min => matches!(dtype, DType::F32 | DType::BF16),
+    };
+    if !stated {
         return Err(call.unsupported(format!("reductions of {dtype} are not stated")));
     }
     let input = call.value(0)?;
@@ -99,6 +103,13 @@ pub(super) fn lower(
     let value = match kind {
         ReduceKind::Max => call.reduce(input, axes.to_vec(), Combine::Max, dtype)?,
         ReduceKind::Min => call.reduce(input, axes.to_vec(), Combine::Min, dtype)?,
+        ReduceKind::Sum if dtype == DType::I32 => {
+            let combine = Combine::Sum {
+                order: Order::Sequential,
+                round_each: None,
+            };
+            call.reduce(input, axes.to_vec(), combine, dtype)?
+        }
         ReduceKind::Sum if call.forms.native() => {
             let sum = call.sum(input, axes.to_vec(), dtype)?;
             call.rounded(sum)?

@@ -130,6 +130,24 @@ fn a_sum_whose_order_the_view_does_not_fix_is_refused() {
 }
 
 #[test]
+fn a_sum_of_integers_needs_no_order() {
+    let program = exact(|b| {
+        let x = b.input("x", [2, 1, 3], DType::I32);
+        let x = b.broadcast_to(x, &[2, 4, 3].into()).unwrap();
+        b.sum(x, &[0, 1]).unwrap()
+    });
+    assert_eq!(ops(&program), ["Broadcast", "Reduce", "Reshape"]);
+    let x = Tensor::from_i32([2, 1, 3], &[i32::MAX, 2, 3, 1, -5, 0]).unwrap();
+    let sum = interpret(&program, &[x]).unwrap();
+    assert_eq!(sum[0].as_i32(), Some(&[0, -12, 12][..]));
+    let native = lowered(Contract::Native, |b| {
+        let x = b.input("x", [3], DType::I32);
+        b.sum(x, &[0]).unwrap()
+    });
+    assert!(native.unwrap().is_exact());
+}
+
+#[test]
 fn a_reduction_over_axes_of_extent_one_is_a_movement() {
     let program = exact(|b| {
         let x = b.input("x", [2, 1], DType::F32);

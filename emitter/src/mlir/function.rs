@@ -347,9 +347,13 @@ impl Printer<'_> {
         let out = self.name(node.output).to_owned();
         let mut text = String::new();
         let (start, yields) = match combine {
+            Combine::Sum { .. } if info.elem == Elem::I32 => {
+                text.push_str("      %s = arith.addi %o, %i0 : i32\n");
+                (0.0f32, "%s".to_owned())
+            }
             Combine::Sum { round_each, .. } => {
                 text.push_str("      %s = arith.addf %o, %i0 : f32\n");
-                (0.0f32, rounded(&mut text, "%s", round_each))
+                (0.0, rounded(&mut text, "%s", round_each))
             }
             Combine::Max => (f32::NEG_INFINITY, extremum(&mut text, "oge")),
             Combine::Min => (f32::INFINITY, extremum(&mut text, "ole")),

@@ -18,14 +18,15 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
             | Op::Reduce { .. }
             | Op::PrefixScan { .. }
     ) {
+        let given = computed_in(op, operands);
         let all = operands.iter().enumerate();
         for (operand, info) in all {
-            expect(operand, info, Elem::F32)?;
+            expect(operand, info, given)?;
         }
-        if result.elem != Elem::F32 {
+        if result.elem != given {
             return Err(Fault::Result {
                 declared: result.elem,
-                given: Elem::F32,
+                given,
             });
         }
     }
@@ -102,6 +103,24 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
         });
     }
     Ok(())
+}
+
+/// What an operation that adds or combines works in: I32 for the sum of such, else F32.
+fn computed_in(op: &Op, operands: &[&ValueInfo]) -> Elem {
+    let exact = matches!(
+        op,
+        Op::Reduce {
+            combine: Combine::Sum {
+                round_each: None,
+                ..
+            },
+            ..
+        }
+    );
+    match operands {
+        [x] if exact && x.elem == Elem::I32 => Elem::I32,
+        _ => Elem::F32,
+    }
 }
 
 fn expect(operand: usize, info: &ValueInfo, elem: Elem) -> Result<(), Fault> {

@@ -7,7 +7,7 @@ use stages::{
 
 use crate::{
     case::{Case, case},
-    values::{FLOATS, Random, noise, specials, tensor},
+    values::{FLOATS, Random, integers, noise, specials, tensor, truths},
 };
 
 /// Values without zeros, whose sign an extremum does not state when both occur.
@@ -100,6 +100,41 @@ pub fn cases() -> Vec<Case> {
         cases.extend(scans(dtype));
         cases.extend(softmaxes(dtype));
     }
+    cases.extend(integer_sums());
+    cases
+}
+
+/// Sums that wrap, along the same axes and views as others.
+fn integer_sums() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (i, (shape, axes)) in PLAIN.into_iter().enumerate() {
+        let x = integers(shape, i as u64);
+        let name = format!("Sum {shape:?} over {axes:?} I32");
+        cases.push(case(name, &[x], |b, x| b.sum(x[0], axes)));
+    }
+    for (i, (shape, order, axes)) in TURNED.into_iter().enumerate() {
+        let x = integers(shape, 100 + i as u64);
+        let name = format!("Sum {shape:?} as {order:?} over {axes:?} I32");
+        cases.push(case(name, &[x], |b, x| {
+            let turned = b.transpose(x[0], order)?;
+            b.sum(turned, axes)
+        }));
+    }
+    // The order of such a sum is not known and does not matter.
+    let x = integers([6, 1, 10], 31);
+    cases.push(case(
+        "Sum of a broadcast over two axes I32",
+        &[x],
+        |b, x| {
+            let wide = b.broadcast_to(x[0], &[6, 8, 10].into())?;
+            b.sum(wide, &[0, 1])
+        },
+    ));
+    let x = truths([3, 750], 32);
+    cases.push(case("Sum of truth values as I32", &[x], |b, x| {
+        let x = b.astype(x[0], DType::I32)?;
+        b.sum(x, &[1])
+    }));
     cases
 }
 

@@ -5,7 +5,7 @@ use crate::{DType, Shape};
 /// What a reduction combines elements with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceKind {
-    /// Addition, in the operand's dtype.
+    /// Addition, in the operand's dtype: a float's, or I32's modulo 2³².
     Sum,
     /// The larger; NaN wins.
     Max,
