@@ -22,6 +22,9 @@ pub enum PrepareError {
         /// The shape before it.
         shape: Shape,
     },
+    /// The tensor's dtype is not U32.
+    #[error("prepare a {0} tensor: its bits are no U32's")]
+    Reinterpret(DType),
     /// The tensor's dtype cannot be widened to F32.
     #[error("prepare a {0} tensor: it cannot be widened to F32 exactly")]
     Widen(DType),
@@ -34,6 +37,7 @@ impl std::fmt::Display for Prepare {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Prepare::Widen => f.write_str("widen"),
+            Prepare::Reinterpret => f.write_str("reinterpret"),
             Prepare::Reshape(shape) => write!(f, "reshape{shape}"),
             Prepare::Transpose(axes) => write!(f, "transpose{}", Shape::from(axes.as_slice())),
             Prepare::PadTo { axis, extent } => write!(f, "pad[{axis}:{extent}]"),
@@ -93,6 +97,13 @@ impl Pending {
         };
         match step {
             Prepare::Widen => {}
+            Prepare::Reinterpret => {
+                let dtype = self.tensor.dtype();
+                if dtype != DType::U32 {
+                    return Err(PrepareError::Reinterpret(dtype));
+                }
+                self.tensor = self.tensor.reinterpreted(DType::I32)?;
+            }
             Prepare::Reshape(shape) => {
                 let elements = Shape::from(dims.as_slice()).elements();
                 if shape.checked_elements() != Some(elements) {

@@ -28,7 +28,7 @@ pub enum Elem {
     F32,
     /// bfloat16: weight arguments only.
     Bf16,
-    /// 32-bit integer.
+    /// 32-bit integer, of either sign: what reads its bits decides.
     I32,
     /// One byte, 0 or 1.
     Bool,
@@ -296,6 +296,8 @@ pub enum Source {
 pub enum Prepare {
     /// Widen to F32, exactly.
     Widen,
+    /// U32 as the I32 of the same bits.
+    Reinterpret,
     /// Other extents, same order.
     Reshape(Shape),
     /// Result axis `i` is operand axis `axes[i]`.

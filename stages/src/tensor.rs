@@ -176,6 +176,14 @@ impl Tensor {
         Tensor::from_bytes(DType::I32, shape.into(), bytemuck::cast_slice(values))
     }
 
+    /// A U32 tensor.
+    ///
+    /// # Errors
+    /// When the number of values is not the shape's.
+    pub fn from_u32(shape: impl Into<Shape>, values: &[u32]) -> Result<Tensor, TensorError> {
+        Tensor::from_bytes(DType::U32, shape.into(), bytemuck::cast_slice(values))
+    }
+
     /// A BOOL tensor.
     ///
     /// # Errors
@@ -218,6 +226,27 @@ impl Tensor {
         })
     }
 
+    /// The same bytes as elements of another dtype of the same width.
+    ///
+    /// # Errors
+    /// When the widths differ.
+    pub fn reinterpreted(&self, dtype: DType) -> Result<Tensor, TensorError> {
+        let expected = byte_len(dtype, &self.shape)?;
+        let actual = self.bytes().len();
+        if expected != actual {
+            return Err(TensorError::Length {
+                dtype,
+                shape: self.shape.clone(),
+                expected,
+                actual,
+            });
+        }
+        Ok(Tensor {
+            dtype,
+            ..self.clone()
+        })
+    }
+
     /// The values' bytes, little-endian, row-major.
     pub fn bytes(&self) -> &[u8] {
         match &self.storage {
@@ -247,6 +276,11 @@ impl Tensor {
     /// The values, if the dtype is I32.
     pub fn as_i32(&self) -> Option<&[i32]> {
         (self.dtype == DType::I32).then(|| bytemuck::cast_slice(self.bytes()))
+    }
+
+    /// The values, if the dtype is U32.
+    pub fn as_u32(&self) -> Option<&[u32]> {
+        (self.dtype == DType::U32).then(|| bytemuck::cast_slice(self.bytes()))
     }
 
     /// The values (0 or 1), if the dtype is BOOL.
@@ -301,6 +335,15 @@ mod tests {
         let start = 1 + (*owner).as_ref().as_ptr().align_offset(4);
         let tensor = Tensor::shared(DType::F32, [4].into(), owner, start..start + 16).unwrap();
         assert_eq!(tensor.as_f32().unwrap(), [0.0; 4]);
+    }
+
+    #[test]
+    fn words_are_the_integers_of_the_same_bits_and_share_their_memory() {
+        let words = Tensor::from_u32([2], &[7, u32::MAX]).unwrap();
+        let integers = words.reinterpreted(DType::I32).unwrap();
+        assert_eq!(integers.as_i32(), Some(&[7, -1][..]));
+        assert_eq!(integers.bytes().as_ptr(), words.bytes().as_ptr());
+        assert!(words.reinterpreted(DType::BF16).is_err());
     }
 
     #[test]

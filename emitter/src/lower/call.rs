@@ -15,9 +15,9 @@ use crate::{
 pub(super) fn carrier(dtype: DType) -> Option<Elem> {
     match dtype {
         DType::F32 | DType::BF16 => Some(Elem::F32),
-        DType::I32 => Some(Elem::I32),
+        DType::I32 | DType::U32 => Some(Elem::I32),
         DType::Bool => Some(Elem::Bool),
-        DType::F16 | DType::U32 => None,
+        DType::F16 => None,
     }
 }
 

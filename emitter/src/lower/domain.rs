@@ -50,6 +50,7 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
         Op::Maximum | Op::Minimum | Op::GreaterEqual | Op::LogicalAnd => {
             total("MLX 0.32.2, binary_ops.h, CPU")
         }
+        Op::BitwiseBinary { .. } => partial("shifts below 32", "MLX 0.32.2, binary_ops.h, CPU"),
         Op::Select => total("MLX 0.32.2, ternary.h, CPU"),
         Op::Power => total(
             "MLX 0.32.2, binary_ops.h, CPU: the host's powf, glibc 2.28 and later, restated from \
@@ -133,8 +134,11 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
 /// Whether a primitive has a lowering on operands of a dtype.
 fn takes(op: &Op, dtype: DType) -> bool {
     let float = matches!(dtype, DType::F32 | DType::BF16);
-    let carried = float || matches!(dtype, DType::I32 | DType::Bool);
+    let ordered = float || matches!(dtype, DType::I32 | DType::Bool);
+    let carried = ordered || dtype == DType::U32;
     match op {
+        Op::BitwiseBinary { .. } => dtype == DType::U32,
+        Op::Maximum | Op::Minimum | Op::GreaterEqual | Op::Select => ordered,
         Op::LogicalAnd | Op::LogicalNot => dtype == DType::Bool,
         Op::Arange { .. } => float || dtype == DType::I32,
         Op::Reduce {
@@ -188,6 +192,8 @@ mod tests {
         assert_eq!(domain(&Op::Add, DType::I32), None);
         assert_eq!(domain(&Op::AsType { dtype: DType::U32 }, DType::F32), None);
         assert!(domain(&Op::AsType { dtype: DType::BF16 }, DType::I32).is_some_and(|d| d.total));
+        assert!(domain(&Op::AsType { dtype: DType::BF16 }, DType::U32).is_some_and(|d| d.total));
+        assert_eq!(domain(&Op::Maximum, DType::U32), None);
         assert!(domain(&Op::Tanh, DType::BF16).is_some_and(|d| d.total));
     }
 

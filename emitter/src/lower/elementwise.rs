@@ -1,6 +1,9 @@
 //! Primitives of two or three operands: one arithmetic step an element, rounded once.
 
-use stages::graph::Op;
+use stages::{
+    DType,
+    graph::{BitwiseKind, Op},
+};
 
 use super::{LowerError, call::Call, forms::Forms};
 use crate::{
@@ -9,7 +12,8 @@ use crate::{
 };
 
 /// MLX 0.32.2, `binary_ops.h` and `ternary.h`, CPU: BF16 operands are widened, combined in F32
-/// and the result rounded; extrema and selections are copies.
+/// and the result rounded; extrema and selections are copies. Whatever compares takes I32 for
+/// signed, so U32 is refused.
 pub(super) fn lower(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
     let forms = call.forms;
     let dtype = call.kind(0)?.dtype;
@@ -17,6 +21,12 @@ pub(super) fn lower(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
         let result = k.binary(op, r[0], r[1]);
         forms.round(k, dtype, result)
     };
+    if dtype == DType::U32 && !matches!(call.op, Op::BitwiseBinary { .. }) {
+        return Err(LowerError::DType {
+            op: call.op.name(),
+            dtype,
+        });
+    }
     match call.op {
         Op::Add => call.elementwise(|k, r| rounded(k, Binary::Add, r)),
         Op::Subtract => call.elementwise(|k, r| rounded(k, Binary::Sub, r)),
@@ -57,6 +67,13 @@ pub(super) fn lower(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
             _ => k.compare(Predicate::Ge, r[0], r[1]),
         }),
         Op::LogicalAnd => call.elementwise(|k, r| k.int(IntBinary::And, r[0], r[1])),
+        Op::BitwiseBinary { kind } => call.elementwise(|k, r| {
+            let op = match kind {
+                BitwiseKind::LeftShift => IntBinary::Shl,
+                BitwiseKind::RightShift => IntBinary::ShrU,
+            };
+            k.int(op, r[0], r[1])
+        }),
         Op::Select => call.elementwise(|k, r| k.select(r[0], r[1], r[2])),
         _ => Err(call.malformed("it is not elementwise")),
     }

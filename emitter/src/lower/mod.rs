@@ -48,7 +48,7 @@ use crate::{
 /// Arguments stand in canonical order: given boundaries, then model inputs, then weights, each
 /// in evaluation order. BF16 tensors are widened before they are handed over, but for weights,
 /// which the program widens where it first reads them. Results are named as in the cut and
-/// carried as F32, I32 or BOOL.
+/// carried as F32, I32 (U32 too, by its bits) or BOOL.
 ///
 /// ```
 /// use emitter::{Contract, Cut, lower::lower};
@@ -206,6 +206,7 @@ fn family(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
         | Primitive::LogAddExp
         | Primitive::GreaterEqual
         | Primitive::LogicalAnd
+        | Primitive::BitwiseBinary { .. }
         | Primitive::Select => elementwise::lower(call),
         Primitive::LogicalNot
         | Primitive::Negative

@@ -27,11 +27,12 @@ fn info(op: &'static str, kind: &Kind) -> Result<ValueInfo, LowerError> {
     })
 }
 
-fn widened(kind: &Kind) -> Vec<Prepare> {
-    if kind.dtype == DType::BF16 {
-        vec![Prepare::Widen]
-    } else {
-        Vec::new()
+/// What brings a tensor into its carrier.
+fn carried(kind: &Kind) -> Vec<Prepare> {
+    match kind.dtype {
+        DType::BF16 => vec![Prepare::Widen],
+        DType::U32 => vec![Prepare::Reinterpret],
+        _ => Vec::new(),
     }
 }
 
@@ -42,7 +43,7 @@ pub(super) fn boundary(
     kind: &Kind,
 ) -> Result<Value, LowerError> {
     let info = info("Boundary", kind)?;
-    Ok(program.arg(Source::Boundary(name.to_owned()), widened(kind), info))
+    Ok(program.arg(Source::Boundary(name.to_owned()), carried(kind), info))
 }
 
 /// The argument of a model input, if `op` is one.
@@ -57,7 +58,7 @@ pub(super) fn input(
     let info = info(op.name(), kind)?;
     Ok(Some(program.arg(
         Source::Input(name.clone()),
-        widened(kind),
+        carried(kind),
         info,
     )))
 }
@@ -72,12 +73,14 @@ pub(super) fn weight(
         return Ok(None);
     };
     let mut info = info(op.name(), kind)?;
+    let mut prepare = carried(kind);
     if kind.dtype == DType::BF16 {
         info.elem = Elem::Bf16;
+        prepare.clear();
     }
     Ok(Some(program.arg(
         Source::Weight(name.clone()),
-        Vec::new(),
+        prepare,
         info,
     )))
 }

@@ -26,8 +26,9 @@ fn literal(value: f64, dtype: DType) -> Option<u32> {
     match dtype {
         DType::F32 | DType::BF16 => Some(onto_grid(value as f32, dtype).to_bits()),
         DType::I32 => Some((value as i32).cast_unsigned()),
+        DType::U32 => Some(value as u32),
         DType::Bool => Some((value != 0.0).into()),
-        DType::F16 | DType::U32 => None,
+        DType::F16 => None,
     }
 }
 
@@ -43,8 +44,9 @@ fn converted(bits: u32, from: DType, to: DType) -> Option<u32> {
                 DType::F16 | DType::U32 => None,
             }
         }
-        (DType::I32 | DType::Bool, DType::I32) => Some(bits),
-        (DType::I32 | DType::Bool, DType::Bool) => Some((bits != 0).into()),
+        (DType::I32 | DType::U32 | DType::Bool, DType::I32) => Some(bits),
+        (DType::I32 | DType::U32 | DType::Bool, DType::Bool) => Some((bits != 0).into()),
+        (DType::U32, DType::F32 | DType::BF16) => Some(onto_grid(bits as f32, to).to_bits()),
         (DType::I32 | DType::Bool, DType::F32 | DType::BF16) => {
             Some(onto_grid(bits.cast_signed() as f32, to).to_bits())
         }

@@ -2,7 +2,7 @@
 
 use stages::{
     DType, Tensor,
-    graph::{Builder, Op as Primitive, ReduceKind, ValueId},
+    graph::{Builder, Op as Primitive, Quantized, ReduceKind, ValueId},
 };
 
 use super::*;
@@ -276,6 +276,43 @@ fn dtypes_without_a_carrier_are_refused() {
         refused.unwrap_err().to_string(),
         "lower Input: F16 values are not supported"
     );
+}
+
+fn matrix(b: &mut Builder, dtype: DType, group_size: usize) -> Quantized {
+    Quantized {
+        words: b.weight("m.weight", [1, 2], DType::U32),
+        scales: b.weight("m.scales", [1, 16 / group_size], dtype),
+        biases: b.weight("m.biases", [1, 16 / group_size], dtype),
+        group_size,
+        bits: 4,
+    }
+}
+
+#[test]
+fn an_element_of_a_quantised_matrix_is_rounded_twice() {
+    let program = exact(|b| {
+        let m = matrix(b, DType::BF16, 8);
+        b.dequantize(m).unwrap()
+    });
+    let bf16s = |values: [f32; 2]| {
+        let values = values.map(half::bf16::from_f32);
+        Tensor::from_bf16([1, 2], &values).unwrap()
+    };
+    let args = [
+        Tensor::from_i32([1, 2], &[0x7654_3210, 0xFEDC_BA98u32.cast_signed()]).unwrap(),
+        bf16s([1.0078125, -3.0]),
+        bf16s([0.00390625, 1000.0]),
+    ];
+    let values = interpret(&program, &args).unwrap();
+    let expected: Vec<f32> = (0..16)
+        .map(|q| {
+            let (scale, bias) = [(1.0078125, 0.00390625), (-3.0, 1000.0)][q / 8];
+            let round = |x: f32| half::bf16::from_f32(x).to_f32();
+            round(round(q as f32 * scale) + bias)
+        })
+        .collect();
+    assert_eq!(values[0].shape(), &[1, 16].into());
+    assert_eq!(values[0].as_f32(), Some(&expected[..]));
 }
 
 #[test]

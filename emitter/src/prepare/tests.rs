@@ -90,6 +90,21 @@ fn widening_is_exact_wherever_it_stands() {
 }
 
 #[test]
+fn words_keep_their_bits_and_move_like_others() {
+    let w = Tensor::from_u32([2, 2], &[1, u32::MAX, 3, 1 << 31]).unwrap();
+    let integers = apply(&[Prepare::Reinterpret], &w).unwrap();
+    assert_eq!(integers.bytes().as_ptr(), w.bytes().as_ptr());
+    let steps = [Prepare::Reinterpret, Prepare::Transpose(vec![1, 0])];
+    let turned = apply(&steps, &w).unwrap();
+    assert_eq!(turned.as_i32(), Some(&[1, 3, -1, i32::MIN][..]));
+    let again = apply(&[Prepare::Reinterpret], &turned).unwrap_err();
+    assert_eq!(
+        again.to_string(),
+        "prepare a I32 tensor: its bits are no U32's"
+    );
+}
+
+#[test]
 fn steps_that_do_not_fit_say_which_and_why() {
     let w = Tensor::from_i32([2, 3], &[0; 6]).unwrap();
     let fails = |steps: &[Prepare]| apply(steps, &w).unwrap_err().to_string();

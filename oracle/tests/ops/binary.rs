@@ -1,12 +1,15 @@
 //! Functions of two and three operands: pairs of special values, and random pairs.
 
-use stages::{DType, Tensor, graph::Op};
+use stages::{
+    DType, Tensor,
+    graph::{BitwiseKind, Op},
+};
 
 use crate::{
     case::{Case, case},
     unary,
     values::{
-        CARRIED, FLOATS, Random, any, full, integers, special_ints, specials, spiked, truths,
+        FLOATS, ORDERED, Random, any, full, integers, special_ints, specials, spiked, truths,
         vector,
     },
 };
@@ -115,7 +118,7 @@ pub fn cases() -> Vec<Case> {
     for dtype in FLOATS {
         ARITHMETIC.iter().for_each(|op| add(op, dtype));
     }
-    for dtype in CARRIED {
+    for dtype in ORDERED {
         COMPARING.iter().for_each(|op| add(op, dtype));
     }
     add(&Op::LogicalAnd, DType::Bool);
@@ -146,7 +149,7 @@ pub fn cases() -> Vec<Case> {
             b.binary_scalar(Op::LogAddExp, x[0], 0.0)
         }));
     }
-    for dtype in CARRIED {
+    for dtype in ORDERED {
         cases.push(case(
             format!("Select {dtype}"),
             &[
@@ -157,7 +160,29 @@ pub fn cases() -> Vec<Case> {
             |b, x| b.apply(Op::Select, x),
         ));
     }
+    cases.extend(shifts());
     cases.extend(views());
+    cases
+}
+
+/// By all amounts, of words whose bits are all different, and by one.
+fn shifts() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in [BitwiseKind::LeftShift, BitwiseKind::RightShift] {
+        let op = Op::BitwiseBinary { kind };
+        let words = any(DType::U32, [32, 64], 8);
+        let amounts: Vec<u32> = (0..32 * 64).map(|i| i / 64).collect();
+        let amounts = Tensor::from_u32([32, 64], &amounts).unwrap();
+        let inputs = [words.clone(), amounts];
+        cases.push(case(format!("{kind:?}"), &inputs, |b, x| {
+            b.apply(op.clone(), x)
+        }));
+        let name = format!("{kind:?} of a transpose by 28");
+        cases.push(case(name, &[words], |b, x| {
+            let turned = b.transpose(x[0], &[1, 0])?;
+            b.binary_scalar(op, turned, 28.0)
+        }));
+    }
     cases
 }
 

@@ -5,7 +5,7 @@ use stages::{DType, Tensor, graph::Op};
 use crate::{
     case::{Case, case, case_with_weights},
     unary,
-    values::{CARRIED, Random, any, special_ints},
+    values::{CARRIED, ORDERED, Random, any, special_ints},
 };
 
 fn operands(dtype: DType) -> Tensor {
@@ -20,6 +20,7 @@ fn operands(dtype: DType) -> Tensor {
             }
             Tensor::from_i32([values.len()], &values).unwrap()
         }
+        DType::U32 => operands(DType::I32).reinterpreted(dtype).unwrap(),
         _ => unary::operands(dtype, 21),
     }
 }
@@ -27,7 +28,7 @@ fn operands(dtype: DType) -> Tensor {
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for from in CARRIED {
-        for to in CARRIED {
+        for to in ORDERED {
             cases.push(case(
                 format!("AsType {from} to {to}"),
                 &[operands(from)],
@@ -46,8 +47,13 @@ pub fn cases() -> Vec<Case> {
             &weight,
             |_, x| Ok(x[0]),
         ));
-        for value in [0.0, -0.0, 1.0, -3.0, 0.1, 1e10, -1e9] {
-            if from == DType::I32 && f64::abs(value) > 2e9 {
+        for value in [0.0f64, -0.0, 1.0, -3.0, 0.1, 1e10, -1e9] {
+            let whole = match from {
+                DType::I32 => value.abs() < 2e9,
+                DType::U32 => (0.0..4e9).contains(&value),
+                _ => true,
+            };
+            if !whole {
                 continue;
             }
             cases.push(case(format!("Constant {value} {from}"), &[], |b, _| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use emitter::lower::domain;
 use stages::{
     DType, Shape,
-    graph::{Op, ReduceKind},
+    graph::{BitwiseKind, Op, ReduceKind},
 };
 
 use crate::FAMILIES;
@@ -26,7 +26,7 @@ macro_rules! primitives {
 primitives! {
     Input Weight Constant Arange Full
     Add Subtract Multiply Divide Maximum Minimum Power LogAddExp GreaterEqual LogicalAnd LogicalNot
-    Negative Square Sqrt Sigmoid Tanh Exp Log Sin Cos AsType Select
+    BitwiseBinary Negative Square Sqrt Sigmoid Tanh Exp Log Sin Cos AsType Select
     Reduce Scan Softmax Matmul AddMM Convolution
     Broadcast ExpandDims Squeeze Transpose Reshape Flatten Unflatten Slice Pad Concatenate Split
     GatherAxis
@@ -35,7 +35,9 @@ primitives! {
 /// What has a lowering of its own: the primitive and the arguments that choose another one.
 fn form(op: &Op) -> String {
     match op {
-        Op::Sqrt { .. } | Op::AsType { .. } | Op::Softmax { .. } => format!("{op:?}"),
+        Op::Sqrt { .. } | Op::AsType { .. } | Op::Softmax { .. } | Op::BitwiseBinary { .. } => {
+            format!("{op:?}")
+        }
         Op::Reduce { kind, .. } => format!("Reduce {kind:?}"),
         Op::Scan {
             reverse, inclusive, ..
@@ -125,6 +127,9 @@ fn examples() -> Vec<Op> {
         Op::GatherAxis { axis: 0 },
     ];
     examples.extend(DTYPES.map(|dtype| Op::AsType { dtype }));
+    for kind in [BitwiseKind::LeftShift, BitwiseKind::RightShift] {
+        examples.push(Op::BitwiseBinary { kind });
+    }
     for kind in [ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min] {
         examples.push(Op::Reduce { kind, axes: vec![] });
     }

@@ -18,6 +18,7 @@ mod convolution;
 mod coverage;
 mod exhaustive;
 mod movement;
+mod quantized;
 mod reduction;
 mod sides;
 mod unary;
@@ -29,12 +30,13 @@ use case::Case;
 type Family = fn() -> Vec<Case>;
 
 /// All families, by name.
-const FAMILIES: [(&str, Family); 7] = [
+const FAMILIES: [(&str, Family); 8] = [
     ("unary", unary::cases),
     ("binary", binary::cases),
     ("cast", cast::cases),
     ("reduction", reduction::cases),
     ("contraction", contraction::cases),
+    ("quantized", quantized::cases),
     ("convolution", convolution::cases),
     ("movement", movement::cases),
 ];
@@ -67,6 +69,11 @@ fn reductions_and_scans_agree() {
 #[test]
 fn products_agree() {
     agree("contraction");
+}
+
+#[test]
+fn quantised_matrices_agree() {
+    agree("quantized");
 }
 
 #[test]

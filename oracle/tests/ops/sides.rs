@@ -108,6 +108,7 @@ fn unfusable() -> Program {
 pub fn carried(tensor: &Tensor) -> Vec<u32> {
     match tensor.dtype() {
         DType::Bool => tensor.bytes().iter().map(|&byte| byte.into()).collect(),
+        DType::U32 => tensor.as_u32().unwrap().to_vec(),
         DType::I32 => tensor
             .as_i32()
             .unwrap()

@@ -228,13 +228,17 @@ pub fn integers(shape: impl Into<Shape>, seed: u64) -> Tensor {
 pub fn any(dtype: DType, shape: impl Into<Shape>, seed: u64) -> Tensor {
     match dtype {
         DType::I32 => integers(shape, seed),
+        DType::U32 => integers(shape, seed).reinterpreted(dtype).unwrap(),
         DType::Bool => truths(shape, seed),
         _ => spiked(dtype, shape, seed),
     }
 }
 
 /// The dtypes that level two carries.
-pub const CARRIED: [DType; 4] = [DType::F32, DType::BF16, DType::I32, DType::Bool];
+pub const CARRIED: [DType; 5] = [DType::F32, DType::BF16, DType::I32, DType::U32, DType::Bool];
+
+/// The dtypes whose values level two compares, selects and converts to.
+pub const ORDERED: [DType; 4] = [DType::F32, DType::BF16, DType::I32, DType::Bool];
 
 /// The float dtypes that level two carries.
 pub const FLOATS: [DType; 2] = [DType::F32, DType::BF16];

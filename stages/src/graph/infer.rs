@@ -89,6 +89,14 @@ impl Apply<'_> {
         }
     }
 
+    fn require_words(&self, input: usize) -> Result<(), GraphError> {
+        if self.inputs[input].dtype == DType::U32 {
+            Ok(())
+        } else {
+            Err(self.dtype_error("it takes U32"))
+        }
+    }
+
     fn require_same(&self, a: usize, b: usize) -> Result<(), GraphError> {
         self.require(
             self.inputs[a].shape == self.inputs[b].shape,
@@ -132,6 +140,7 @@ const fn arity(op: &Op) -> Option<usize> {
         | Op::LogAddExp
         | Op::GreaterEqual
         | Op::LogicalAnd
+        | Op::BitwiseBinary { .. }
         | Op::Matmul
         | Op::Convolution { .. }
         | Op::Pad { .. }
@@ -197,6 +206,15 @@ pub fn infer(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
             of(
                 inputs[0].shape.clone(),
                 DType::Bool,
+                apply.elementwise_view(),
+            )
+        }
+        Op::BitwiseBinary { .. } => {
+            apply.require_words(0)?;
+            apply.require_same(0, 1)?;
+            of(
+                inputs[0].shape.clone(),
+                DType::U32,
                 apply.elementwise_view(),
             )
         }

@@ -9,12 +9,14 @@ mod build;
 mod functions;
 mod infer;
 mod op;
+mod quantized;
 mod taps;
 mod view;
 
 pub use build::Builder;
 pub use infer::{GraphError, infer};
-pub use op::{Op, ReduceKind};
+pub use op::{BitwiseKind, Op, ReduceKind};
+pub use quantized::Quantized;
 pub use view::View;
 
 use crate::{DType, Shape};

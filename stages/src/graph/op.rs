@@ -13,6 +13,15 @@ pub enum ReduceKind {
     Min,
 }
 
+/// What `BitwiseBinary` does with two integers. The others of MLX's are not stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BitwiseKind {
+    /// `a << b`.
+    LeftShift,
+    /// `a >> b`, zeros from the left.
+    RightShift,
+}
+
 /// A primitive of MLX 0.32.2 with the argument form its export gives. Operands of elementwise
 /// primitives have equal shapes and dtypes: `Broadcast` and `AsType` are primitives of their own.
 ///
@@ -58,6 +67,10 @@ pub enum Op {
     GreaterEqual,
     LogicalAnd,
     LogicalNot,
+    /// Of U32; the second operand must be below 32.
+    BitwiseBinary {
+        kind: BitwiseKind,
+    },
     Negative,
     Square,
     /// The square root or, if `reciprocal`, one over it.
@@ -184,6 +197,7 @@ impl Op {
             Op::GreaterEqual => "GreaterEqual",
             Op::LogicalAnd => "LogicalAnd",
             Op::LogicalNot => "LogicalNot",
+            Op::BitwiseBinary { .. } => "BitwiseBinary",
             Op::Negative => "Negative",
             Op::Square => "Square",
             Op::Sqrt { .. } => "Sqrt",

@@ -5,7 +5,7 @@ use mlx_rs::Array;
 use mlx_sys::{mlx_array, mlx_vector_array};
 use stages::{
     DType, Shape, Tensor,
-    graph::{Op, ReduceKind, ValueInfo},
+    graph::{BitwiseKind, Op, ReduceKind, ValueInfo},
 };
 
 use super::{Message, Session, Value, check, empty, int, ints, owned, to_mlx};
@@ -60,6 +60,10 @@ impl Session {
             Op::GreaterEqual => call!(self, mlx_greater_equal(x(0)?, x(1)?)),
             Op::LogicalAnd => call!(self, mlx_logical_and(x(0)?, x(1)?)),
             Op::LogicalNot => call!(self, mlx_logical_not(x(0)?)),
+            Op::BitwiseBinary { kind } => match kind {
+                BitwiseKind::LeftShift => call!(self, mlx_left_shift(x(0)?, x(1)?)),
+                BitwiseKind::RightShift => call!(self, mlx_right_shift(x(0)?, x(1)?)),
+            },
             Op::Negative => call!(self, mlx_negative(x(0)?)),
             Op::Square => call!(self, mlx_square(x(0)?)),
             Op::Sqrt { reciprocal: false } => call!(self, mlx_sqrt(x(0)?)),
