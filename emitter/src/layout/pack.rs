@@ -1,6 +1,6 @@
 //! Products with a weight take forms whose weight is laid out once on the host: a convolution over
-//! two axes reads its input where it lies, any other product is packed in tiles of eight rows on
-//! both sides. Every output still adds its terms in ascending order from +0.
+//! two axes reads its input where it lies, any other product is packed in tiles of rows on both
+//! sides. Every output still adds its terms in ascending order from +0.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,12 @@ use crate::{
     program::{Elem, IndexMap, Node, Op, Prepare, Program, Source, Value, ValueInfo},
 };
 
-/// Rows of a tile: the accumulators of an 8×8 tile fill AVX2's registers.
-const TILE: usize = 8;
+/// Rows of a tile of the left operand. With [`COLUMNS`], twelve of AVX2's sixteen registers
+/// accumulate, and each step along the inner axis loads eight values for twelve multiplications.
+const ROWS: usize = 6;
+
+/// Rows of a tile of the weight, which are columns of the product: two registers.
+const COLUMNS: usize = 16;
 
 /// The same program with its weight products packed.
 pub(super) fn pack(program: &Program) -> Program {
@@ -235,18 +239,18 @@ fn product(
     let grid = packed.info(node.inputs[1]).grid;
     let result = packed.info(node.output).clone();
     let (m, n, k) = (result.shape[0], result.shape[1], lhs.shape[1]);
-    let (rows, columns) = (m.div_ceil(TILE), n.div_ceil(TILE));
-    if n != columns * TILE {
+    let (rows, columns) = (m.div_ceil(ROWS), n.div_ceil(COLUMNS));
+    if n != columns * COLUMNS {
         weight.steps.push(Prepare::PadTo {
             axis: 0,
-            extent: columns * TILE,
+            extent: columns * COLUMNS,
         });
     }
     weight
         .steps
-        .push(Prepare::Reshape([columns, TILE, k].into()));
+        .push(Prepare::Reshape([columns, COLUMNS, k].into()));
     weight.steps.push(Prepare::Transpose(vec![0, 2, 1]));
-    let shape: Shape = [columns, k, TILE, 1].into();
+    let shape: Shape = [columns, k, COLUMNS, 1].into();
     weight.steps.push(Prepare::Reshape(shape.clone()));
     let weights = prepared(packed, arguments, weight, &shape, grid);
     let info = |dims: &[usize], grid: DType| ValueInfo {
@@ -255,22 +259,22 @@ fn product(
         grid,
     };
     let mut x = node.inputs[0];
-    if m != rows * TILE {
+    if m != rows * ROWS {
         let op = Op::Pad {
             low: vec![0, 0],
-            high: vec![rows * TILE - m, 0],
+            high: vec![rows * ROWS - m, 0],
             bits: 0,
         };
-        x = packed.push(op, vec![x], info(&[rows * TILE, k], lhs.grid));
+        x = packed.push(op, vec![x], info(&[rows * ROWS, k], lhs.grid));
     }
-    x = packed.push(Op::Reshape, vec![x], info(&[rows, TILE, k], lhs.grid));
+    x = packed.push(Op::Reshape, vec![x], info(&[rows, ROWS, k], lhs.grid));
     let swap = Op::Transpose {
         axes: vec![0, 2, 1],
     };
-    x = packed.push(swap, vec![x], info(&[rows, k, TILE], lhs.grid));
-    x = packed.push(Op::Reshape, vec![x], info(&[rows, k, TILE, 1], lhs.grid));
+    x = packed.push(swap, vec![x], info(&[rows, k, ROWS], lhs.grid));
+    x = packed.push(Op::Reshape, vec![x], info(&[rows, k, ROWS, 1], lhs.grid));
 
-    let tiles = [rows, columns, TILE, TILE];
+    let tiles = [rows, columns, ROWS, COLUMNS];
     let mut y = packed.push(op, vec![x, weights], info(&tiles, DType::F32));
     let swap = Op::Transpose {
         axes: vec![0, 2, 1, 3],
@@ -278,9 +282,9 @@ fn product(
     y = packed.push(
         swap,
         vec![y],
-        info(&[rows, TILE, columns, TILE], DType::F32),
+        info(&[rows, ROWS, columns, COLUMNS], DType::F32),
     );
-    let whole = [rows * TILE, columns * TILE];
+    let whole = [rows * ROWS, columns * COLUMNS];
     let exact = whole == [m, n];
     if exact {
         packed.nodes.push(Node {

@@ -123,7 +123,7 @@ fn a_linear_layer_is_one_packed_product_of_a_prepared_weight() {
         .iter()
         .find(|arg| arg.source == Source::Weight("w".into()));
     let shape = laid_out.info(weight.unwrap().value).shape.clone();
-    assert_eq!(shape.dims(), [2, 24, 8, 1]);
+    assert_eq!(shape.dims(), [1, 24, 16, 1]);
 }
 
 #[test]

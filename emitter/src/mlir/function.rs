@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use stages::{DType, Shape};
 
-use super::{body, types};
+use super::{body, schedule, types};
 use crate::{
     kernel::{Kernel, Scalar, Table},
     program::{Combine, Elem, IndexMap, Node, Op, Program, Value, ValueInfo},
@@ -150,8 +150,9 @@ impl Printer<'_> {
                 let init = self.fill(&out, &info.shape, info.elem, 0);
                 let operands = [self.name(node.inputs[0]), self.name(node.inputs[1])].join(", ");
                 let kinds = [self.type_of(node.inputs[0]), self.type_of(node.inputs[1])].join(", ");
+                let schedule = schedule::packed_dot(&info.shape);
                 self.line(&format!(
-                    "{out} = linalg.mmt4d ins({operands} : {kinds}) outs({init} : {ty}) -> {ty}"
+                    "{out} = linalg.mmt4d {schedule} ins({operands} : {kinds}) outs({init} : {ty}) -> {ty}"
                 ));
             }
             Op::DirectConvolution {

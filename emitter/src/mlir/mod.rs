@@ -6,6 +6,7 @@
 
 mod body;
 mod function;
+mod schedule;
 mod types;
 
 use crate::program::Program;

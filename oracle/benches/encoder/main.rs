@@ -1,0 +1,209 @@
+//! The encoder at published dimensions: what the shipped module costs.
+//!
+//! `cargo bench -p oracle --bench encoder -- [--blocks N] [--frames T]… [--profile P] [--threads N]
+//! [--contract mlx-cpu|native] [--exact] [--rounds N] [--steps] [--dump DIR]`: compiles the
+//! production module for a bucket (or, with `--exact`, for T frames), with seeded weights, and
+//! prints one JSON object: compile time, median and least time of a call, the process's peak
+//! memory. `--steps` also times every boundary's step on its own values; `--dump` writes the
+//! module's text.
+
+use std::{collections::BTreeMap, error::Error, fs, path::PathBuf, time::Instant};
+
+use emitter::{
+    Contract, Cut,
+    emit::emit,
+    mlir::{Function, print_module},
+    program::Source,
+};
+use fixtures::Fixture;
+use oracle::iree::IreeSide;
+use runtime::{DeviceKind, Native, Toolchain};
+use stages::{
+    Boundary, Profile, Tensor,
+    audio::{LogMel, MEL_BINS, Overlong, PaddingSide, Waveform},
+    model::gemma3n_audio::{Batch, Frames, audio_encoder},
+};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+struct Args {
+    fixture: String,
+    frames: Vec<usize>,
+    profile: Profile,
+    contract: Contract,
+    threads: usize,
+    exact: bool,
+    rounds: usize,
+    steps: bool,
+    dump: Option<PathBuf>,
+}
+
+impl Args {
+    fn read() -> Result<Args> {
+        let mut args = Args {
+            fixture: "encoder-real".to_owned(),
+            frames: Vec::new(),
+            profile: Profile::Bf16,
+            contract: Contract::MlxCpu,
+            threads: 2,
+            exact: false,
+            rounds: 5,
+            steps: false,
+            dump: None,
+        };
+        let mut given = std::env::args().skip(1);
+        while let Some(name) = given.next() {
+            let mut value = || given.next().ok_or(format!("{name} needs a value"));
+            match name.as_str() {
+                "--fixture" => args.fixture = value()?,
+                "--frames" => args.frames.push(value()?.parse()?),
+                "--profile" => args.profile = value()?.parse()?,
+                "--contract" => args.contract = value()?.parse()?,
+                "--threads" => args.threads = value()?.parse()?,
+                "--rounds" => args.rounds = value()?.parse()?,
+                "--dump" => args.dump = Some(value()?.into()),
+                "--exact" => args.exact = true,
+                "--steps" => args.steps = true,
+                "--bench" => {}
+                other => return Err(format!("unknown argument {other}").into()),
+            }
+        }
+        if args.frames.is_empty() {
+            args.frames.push(1097);
+        }
+        Ok(args)
+    }
+}
+
+fn main() -> Result<()> {
+    let args = Args::read()?;
+    let fixture = Fixture::named(&args.fixture, 0)?;
+    let toolchain = Toolchain::new(&Native::locate()?, None);
+    let iree = IreeSide::open(DeviceKind::LocalTask, Some(args.threads), toolchain)?;
+    for &frames in &args.frames {
+        measure(&args, &fixture, &iree, frames)?;
+    }
+    Ok(())
+}
+
+/// The recording's features, repeated or cut to that many frames.
+fn features(fixture: &Fixture, frames: usize) -> Result<Batch> {
+    let wave = Waveform::read(&fixture.audio)?;
+    let features = LogMel::new().extract(&[&wave], PaddingSide::Right, Overlong::Reject)?;
+    let mel: Vec<f32> = features
+        .mel
+        .iter()
+        .copied()
+        .cycle()
+        .take(frames * MEL_BINS)
+        .collect();
+    let mel = Tensor::from_f32([1, frames, MEL_BINS], &mel)?;
+    Ok(Batch::new(mel, vec![true; frames])?)
+}
+
+fn measure(args: &Args, fixture: &Fixture, iree: &IreeSide, frames: usize) -> Result<()> {
+    let batch = features(fixture, frames)?;
+    let stated = match (args.exact, Frames::bucket_of(frames)) {
+        (false, Some(bucket)) => bucket,
+        _ => Frames::Exact(frames),
+    };
+    let inputs = batch.inputs(stated)?;
+    let supply = |source: &Source| match source {
+        Source::Input(name) => inputs.get(name).cloned(),
+        Source::Weight(name) => fixture.checkpoint.tensor(name).cloned(),
+        Source::Boundary(_) => None,
+    };
+    let graph = audio_encoder(fixture.checkpoint.config(), args.profile, 1, stated)?;
+    let last: Vec<&Boundary> = graph
+        .boundaries()
+        .iter()
+        .filter(|b| ["audio_tokens"].contains(&b.id.as_str()))
+        .collect();
+    let production = emit(&graph, &Cut::production(&graph, &last), args.contract)?;
+    if let Some(dir) = &args.dump {
+        let function = Function {
+            name: "f0",
+            program: &production.laid_out,
+        };
+        fs::write(
+            dir.join(format!("production-{frames}.mlir")),
+            print_module("production", &[function]),
+        )?;
+    }
+    let nothing = |_: &Source| None;
+    let unit = iree.build("production", vec![production.laid_out])?;
+    let started = Instant::now();
+    iree.make_resident(&unit, &supply)?;
+    let prepared = started.elapsed();
+    let mut times = Vec::new();
+    for _ in 0..args.rounds.max(1) {
+        let started = Instant::now();
+        iree.call(&unit, 0, &supply, &nothing)?;
+        times.push(started.elapsed().as_secs_f64());
+    }
+    let (median, least) = median(&mut times);
+    println!(
+        "{{\"frames\": {frames}, \"graph\": {}, \"profile\": \"{}\", \"contract\": \"{}\", \"threads\": {}, \"compile_s\": {:.2}, \"prepare_s\": {:.2}, \"seconds\": {median:.4}, \"min\": {least:.4}, \"peak_mib\": {}}}",
+        stated.count(),
+        args.profile,
+        args.contract.name(),
+        args.threads,
+        unit.elapsed.as_secs_f64(),
+        prepared.as_secs_f64(),
+        peak()?,
+    );
+    if args.steps {
+        steps(args, &graph, iree, &supply)?;
+    }
+    Ok(())
+}
+
+/// Every boundary's step alone, on the candidate's own values for its parents.
+fn steps(
+    args: &Args,
+    graph: &stages::Graph,
+    iree: &IreeSide,
+    supply: &dyn oracle::supply::Supply,
+) -> Result<()> {
+    let all: Vec<&Boundary> = graph.boundaries().iter().filter(|b| b.id.as_str() != "lengths").collect();
+    let cuts: Vec<Cut> = all.iter().map(|b| Cut::step(graph, b)).collect();
+    let mut programs = Vec::new();
+    for cut in &cuts {
+        programs.push(emit(graph, cut, args.contract)?.laid_out);
+    }
+    let unit = iree.build("steps", programs)?;
+    iree.make_resident(&unit, supply)?;
+    println!("# steps compiled in {:.2} s", unit.elapsed.as_secs_f64());
+    let mut known = BTreeMap::new();
+    for (i, boundary) in all.iter().enumerate() {
+        let on_device = |source: &Source| match source {
+            Source::Boundary(name) => known.get(name).cloned(),
+            _ => None,
+        };
+        let mut times = Vec::new();
+        let mut result = Vec::new();
+        for _ in 0..args.rounds.max(1) {
+            let started = Instant::now();
+            result = iree.call(&unit, i, supply, &on_device)?;
+            times.push(started.elapsed().as_secs_f64());
+        }
+        println!("{} {:.3}", boundary.id, median(&mut times).0 * 1e3);
+        if let Some(buffer) = result.into_iter().next() {
+            known.insert(boundary.id.to_string(), buffer);
+        }
+    }
+    Ok(())
+}
+
+fn median(times: &mut [f64]) -> (f64, f64) {
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[0])
+}
+
+/// Most memory this process had resident, in MiB.
+fn peak() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|text| text.split_whitespace().next());
+    Ok(kib.ok_or("no VmHWM")?.parse::<u64>()? / 1024)
+}
