@@ -2,10 +2,6 @@
 
 use std::{sync::Arc, time::Instant};
 
-use oracle::Captures;
-use reports::{events::Phase, verdict::ExitCode};
-use stages::Boundary;
-
 use crate::{
     cli::{CaptureArgs, Side},
     engine::{Engine, Needs},
@@ -15,13 +11,15 @@ use crate::{
     run::{self, Events},
     say, uncompiled,
 };
+use reports::{events::Phase, verdict::ExitCode};
 
 /// The one program that is compiled or interpreted.
 fn tapped() -> [Arc<str>; 1] {
     ["tapped".into()]
 }
 
-/// Runs one side and writes the selected boundaries' values, each under its name.
+/// Runs one side and writes the values of the selected boundaries and of those that their steps
+/// start from, each under its name: what a recording has to hold to stand for a side.
 ///
 /// # Errors
 /// When the side cannot be run, or the file cannot be written.
@@ -36,7 +34,7 @@ pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Fail
     let started = Instant::now();
     let (captures, fingerprint) = match (&args.side, &engine.iree) {
         (Side::Mlx, _) => {
-            let wanted: Vec<&Boundary> = model.selected();
+            let wanted = run::captured(&model);
             let mut course = events.begin(Phase::Reference, run::names(&wanted));
             let step = &mut || course.step();
             let reference = run::reference::capture(&model, &engine, &wanted, step)?;
@@ -65,18 +63,17 @@ pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Fail
             (captures, engine.fingerprint(None))
         }
     };
-    let mut selected = Captures::new();
-    for boundary in model.selected() {
-        if let Some(tensor) = captures.get(&boundary.id) {
-            selected.insert(boundary.id.clone(), tensor.clone());
-        }
-    }
     let fingerprint = serde_json::to_string(&fingerprint).or_fail(Kind::Environment)?;
     let _putting = interrupt::putting();
-    run::save(&selected, &model, &fingerprint, &args.out)?;
+    run::save(&captures, &model, &fingerprint, &args.out)?;
+    let selected = model.selected().len();
+    let parents = match captures.len().saturating_sub(selected) {
+        0 => String::new(),
+        more => format!(" and {more} that their steps start from"),
+    };
+    let noun = if selected == 1 { "boundary" } else { "boundaries" };
     say(format_args!(
-        "{} boundaries written to {} in {:.2} s",
-        selected.len(),
+        "{selected} {noun}{parents} written to {} in {:.2} s",
         args.out.display(),
         started.elapsed().as_secs_f64()
     ));

@@ -53,6 +53,11 @@ pub struct ModelArgs {
     #[arg(long = "stage", value_name = "GLOB")]
     pub stages: Vec<String>,
 
+    /// Every result of arithmetic is a boundary as well, below the one it leads to:
+    /// `sscp_conv_0.norm.mean/1.Maximum`. A step is then a single primitive
+    #[arg(long)]
+    pub ops: bool,
+
     /// A fixture of the repository: `tiny` or `sscp-real` [default: tiny]
     #[arg(long, value_name = "NAME", conflicts_with = "checkpoint")]
     pub fixture: Option<String>,

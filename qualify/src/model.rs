@@ -11,7 +11,7 @@ use stages::{
 
 use crate::{
     cli::{ModelArgs, NOTHING_TO_RUN_ON, Padding},
-    failure::{Failure, Kind, OrFail},
+    failure::{Failure, Kind, OrFail, said},
     inputs::Inputs,
 };
 
@@ -79,8 +79,21 @@ impl Model {
             inputs.frames,
         )
         .or_fail(Kind::Input)?;
+        let graph = if args.ops {
+            graph.with_every_op()
+        } else {
+            graph
+        };
         let selected = {
-            let chosen = select(&graph, &args.stages).or_fail(Kind::Usage)?;
+            let chosen = select(&graph, &args.stages).map_err(|error| {
+                let primitive = error.selector.contains('/') && !args.ops;
+                let hint = if primitive {
+                    "; single primitives are there with --ops"
+                } else {
+                    ""
+                };
+                Failure::new(Kind::Usage, format!("{}{hint}", said(&error)))
+            })?;
             let position = |b: &&Boundary| graph.boundaries().iter().position(|o| o.id == b.id);
             chosen.iter().filter_map(position).collect()
         };

@@ -32,7 +32,7 @@ use crate::{
 use candidate::{Candidate, Units};
 pub use events::{Course, Events};
 use judge::Captured;
-pub use plan::Plan;
+pub use plan::{Plan, captured};
 use reference::Reference;
 pub use write::{check_file, save};
 

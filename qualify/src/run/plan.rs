@@ -7,7 +7,7 @@ use emitter::{
     emit::{EmitError, Emitted, emit},
     program::{Op, Program},
 };
-use stages::{Boundary, BoundaryId, Graph};
+use stages::{Boundary, BoundaryId};
 
 use crate::model::Model;
 
@@ -34,7 +34,7 @@ impl Plan {
         let (graph, selected) = (&model.graph, model.selected());
         let emitted = |cut: &Cut| emit(graph, cut, model.contract);
         let cuts: Vec<Cut> = selected.iter().map(|b| Cut::step(graph, b)).collect();
-        let captured = captured(graph, &selected, &cuts);
+        let captured = captured(model);
         Ok(Plan {
             production: emitted(&Cut::production(graph, &selected))?,
             tapped: emitted(&Cut::tapped(graph, &captured))?,
@@ -58,15 +58,17 @@ impl Plan {
     }
 }
 
-/// The selected boundaries and the parents of their steps, in evaluation order.
-fn captured<'g>(graph: &'g Graph, selected: &[&Boundary], cuts: &[Cut]) -> Vec<&'g Boundary> {
-    let given = cuts.iter().flat_map(|cut| &cut.given).map(|(id, _)| id);
-    let wanted: BTreeSet<&BoundaryId> = selected.iter().map(|b| &b.id).chain(given).collect();
-    graph
-        .boundaries()
-        .iter()
-        .filter(|b| wanted.contains(&b.id))
-        .collect()
+/// The selected boundaries and those that their steps start from, in evaluation order.
+pub fn captured(model: &Model) -> Vec<&Boundary> {
+    let graph = &model.graph;
+    let selected = model.selected();
+    let parents = selected.iter().flat_map(|b| graph.parents(b));
+    let wanted: BTreeSet<&BoundaryId> = parents
+        .chain(selected.iter().copied())
+        .map(|b| &b.id)
+        .collect();
+    let all = graph.boundaries().iter();
+    all.filter(|b| wanted.contains(&b.id)).collect()
 }
 
 fn multiply_adds(program: &Program) -> u64 {

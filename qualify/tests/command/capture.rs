@@ -15,17 +15,38 @@ fn the_three_sides_capture_the_same_bits() {
                 "capture --side {side} --stage sscp_conv_1 --out {side}.safetensors"
             ))
             .exits(0)
-            .says(&format!("10 boundaries written to {side}.safetensors"));
+            .says(&format!(
+                "10 boundaries and 1 that their steps start from written to {side}.safetensors"
+            ));
     }
     let [(mlx, notes), (iree, _), (interp, _)] = ["mlx", "iree", "interp"]
         .map(|side| tensors::read(&place.path(&format!("{side}.safetensors"))));
-    assert_eq!(mlx.len(), 10);
+    assert_eq!(mlx.len(), 11);
+    assert!(mlx.contains_key("sscp_conv_0"));
     for (name, tensor) in &mlx {
         assert!(iree[name] == *tensor, "iree: {name}");
         assert!(interp[name] == *tensor, "interp: {name}");
     }
-    assert_eq!((iree.len(), interp.len()), (10, 10));
+    assert_eq!((iree.len(), interp.len()), (11, 11));
     assert!(notes["fingerprint"].contains("\"mlx\""));
+}
+
+#[test]
+fn a_capture_of_a_stage_is_a_reference_for_it() {
+    compiled("--stage sscp_conv_1.norm.variance");
+    let place = Place::new();
+    let stage = "--stage sscp_conv_1.norm.variance";
+    place
+        .run(&format!("capture --side mlx {stage} --out f"))
+        .exits(0)
+        .says("1 boundary and 1 that their steps start from written to f");
+    place
+        .run(&format!("{stage} --reference recorded:f"))
+        .exits(0)
+        .prints("1 of 1 boundary bit-exact");
+    place
+        .run(&format!("{stage} --candidate recorded:f"))
+        .exits(0);
 }
 
 #[test]

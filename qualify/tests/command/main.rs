@@ -15,6 +15,7 @@ mod fixture;
 mod harness;
 mod interrupt;
 mod libraries;
+mod ops;
 mod outputs;
 mod pipes;
 mod recorded;
