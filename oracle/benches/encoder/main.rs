@@ -1,13 +1,15 @@
 //! The encoder at published dimensions: what the shipped module costs.
 //!
-//! `cargo bench -p oracle --bench encoder -- [--blocks N] [--frames T]… [--profile P] [--threads N]
-//! [--contract mlx-cpu|native] [--exact] [--rounds N] [--steps] [--dump DIR]`: compiles the
+//! `cargo bench -p oracle --bench encoder -- [--fixture NAME] [--frames T]… [--profile P] [--threads N]
+//! [--contract mlx-cpu|native] [--exact] [--rounds N] [--steps] [--families] [--dump DIR]`: compiles the
 //! production module for a bucket (or, with `--exact`, for T frames), with seeded weights, and
 //! prints one JSON object: compile time, median and least time of a call, the process's peak
-//! memory. `--steps` also times every boundary's step on its own values; `--dump` writes the
-//! module's text.
+//! memory. `--steps` also times every boundary's step on its own values; `--families` prints what
+//! exactness costs, family by family; `--dump` writes the module's text.
 
-use std::{collections::BTreeMap, error::Error, fs, path::PathBuf, time::Instant};
+mod families;
+
+use std::{error::Error, fs, path::PathBuf, time::Instant};
 
 use emitter::{
     Contract, Cut,
@@ -35,6 +37,7 @@ struct Args {
     exact: bool,
     rounds: usize,
     steps: bool,
+    families: bool,
     dump: Option<PathBuf>,
 }
 
@@ -49,6 +52,7 @@ impl Args {
             exact: false,
             rounds: 5,
             steps: false,
+            families: false,
             dump: None,
         };
         let mut given = std::env::args().skip(1);
@@ -64,6 +68,7 @@ impl Args {
                 "--dump" => args.dump = Some(value()?.into()),
                 "--exact" => args.exact = true,
                 "--steps" => args.steps = true,
+                "--families" => args.families = true,
                 "--bench" => {}
                 other => return Err(format!("unknown argument {other}").into()),
             }
@@ -117,7 +122,7 @@ fn measure(args: &Args, fixture: &Fixture, iree: &IreeSide, frames: usize) -> Re
     let last: Vec<&Boundary> = graph
         .boundaries()
         .iter()
-        .filter(|b| ["audio_tokens"].contains(&b.id.as_str()))
+        .filter(|b| ["audio_tokens", "lengths", "mask"].contains(&b.id.as_str()))
         .collect();
     let production = emit(&graph, &Cut::production(&graph, &last), args.contract)?;
     if let Some(dir) = &args.dump {
@@ -153,44 +158,12 @@ fn measure(args: &Args, fixture: &Fixture, iree: &IreeSide, frames: usize) -> Re
         peak()?,
     );
     if args.steps {
-        steps(args, &graph, iree, &supply)?;
-    }
-    Ok(())
-}
-
-/// Every boundary's step alone, on the candidate's own values for its parents.
-fn steps(
-    args: &Args,
-    graph: &stages::Graph,
-    iree: &IreeSide,
-    supply: &dyn oracle::supply::Supply,
-) -> Result<()> {
-    let all: Vec<&Boundary> = graph.boundaries().iter().filter(|b| b.id.as_str() != "lengths").collect();
-    let cuts: Vec<Cut> = all.iter().map(|b| Cut::step(graph, b)).collect();
-    let mut programs = Vec::new();
-    for cut in &cuts {
-        programs.push(emit(graph, cut, args.contract)?.laid_out);
-    }
-    let unit = iree.build("steps", programs)?;
-    iree.make_resident(&unit, supply)?;
-    println!("# steps compiled in {:.2} s", unit.elapsed.as_secs_f64());
-    let mut known = BTreeMap::new();
-    for (i, boundary) in all.iter().enumerate() {
-        let on_device = |source: &Source| match source {
-            Source::Boundary(name) => known.get(name).cloned(),
-            _ => None,
-        };
-        let mut times = Vec::new();
-        let mut result = Vec::new();
-        for _ in 0..args.rounds.max(1) {
-            let started = Instant::now();
-            result = iree.call(&unit, i, supply, &on_device)?;
-            times.push(started.elapsed().as_secs_f64());
+        for (name, time) in families::times(&graph, iree, &supply, args.contract, args.rounds)? {
+            println!("{name} {:.3} ms", time * 1e3);
         }
-        println!("{} {:.3}", boundary.id, median(&mut times).0 * 1e3);
-        if let Some(buffer) = result.into_iter().next() {
-            known.insert(boundary.id.to_string(), buffer);
-        }
+    }
+    if args.families {
+        families::table(&graph, iree, &supply, args.rounds)?;
     }
     Ok(())
 }
