@@ -1,12 +1,14 @@
 //! The encoder at published dimensions: what the shipped module costs.
 //!
 //! `cargo bench -p oracle --bench encoder -- [--fixture NAME] [--frames T]… [--profile P] [--threads N]
-//! [--contract mlx-cpu|native] [--exact] [--rounds N] [--steps] [--families] [--dump DIR]`: compiles the
+//! [--contract mlx-cpu|native] [--exact] [--rounds N] [--steps] [--families] [--compile] [--dump DIR]`: compiles the
 //! production module for a bucket (or, with `--exact`, for T frames), with seeded weights, and
 //! prints one JSON object: compile time, median and least time of a call, the process's peak
 //! memory. `--steps` also times every boundary's step on its own values; `--families` prints what
-//! exactness costs, family by family; `--dump` writes the module's text.
+//! exactness costs, family by family; `--compile` only what compiling takes; `--dump` writes the
+//! module's text.
 
+mod compile;
 mod families;
 
 use std::{error::Error, fs, path::PathBuf, time::Instant};
@@ -38,6 +40,7 @@ struct Args {
     rounds: usize,
     steps: bool,
     families: bool,
+    compile: bool,
     dump: Option<PathBuf>,
 }
 
@@ -53,6 +56,7 @@ impl Args {
             rounds: 5,
             steps: false,
             families: false,
+            compile: false,
             dump: None,
         };
         let mut given = std::env::args().skip(1);
@@ -69,6 +73,7 @@ impl Args {
                 "--exact" => args.exact = true,
                 "--steps" => args.steps = true,
                 "--families" => args.families = true,
+                "--compile" => args.compile = true,
                 "--bench" => {}
                 other => return Err(format!("unknown argument {other}").into()),
             }
@@ -124,6 +129,9 @@ fn measure(args: &Args, fixture: &Fixture, iree: &IreeSide, frames: usize) -> Re
         .iter()
         .filter(|b| ["audio_tokens", "lengths", "mask"].contains(&b.id.as_str()))
         .collect();
+    if args.compile {
+        return compile::table(&graph, &last, args.contract);
+    }
     let production = emit(&graph, &Cut::production(&graph, &last), args.contract)?;
     if let Some(dir) = &args.dump {
         let function = Function {
