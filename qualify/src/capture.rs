@@ -34,7 +34,7 @@ pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Fail
     let started = Instant::now();
     let (captures, fingerprint) = match (&args.side, &engine.iree) {
         (Side::Mlx, _) => {
-            let wanted = run::captured(&model);
+            let wanted = run::with_parents(&model);
             let mut course = events.begin(Phase::Reference, run::names(&wanted));
             let step = &mut || course.step();
             let reference = run::reference::capture(&model, &engine, &wanted, step)?;
@@ -71,7 +71,11 @@ pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Fail
         0 => String::new(),
         more => format!(" and {more} that their steps start from"),
     };
-    let noun = if selected == 1 { "boundary" } else { "boundaries" };
+    let noun = if selected == 1 {
+        "boundary"
+    } else {
+        "boundaries"
+    };
     say(format_args!(
         "{selected} {noun}{parents} written to {} in {:.2} s",
         args.out.display(),

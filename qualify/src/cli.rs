@@ -140,7 +140,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value_t)]
     pub interp: InterpArg,
 
-    /// Write the JSON report here
+    /// Write the JSON report here; `-` is standard output, and the table then goes to stderr
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 

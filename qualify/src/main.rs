@@ -15,7 +15,7 @@ mod uncompiled;
 
 use std::{
     fmt,
-    io::{Stderr, Stdout, Write},
+    io::{Stderr, Write},
     process::ExitCode as ProcessCode,
 };
 
@@ -24,6 +24,7 @@ use fixtures::FixtureError;
 use reports::{
     terminal::{Options, Terminal, Verbosity},
     verdict::ExitCode,
+    wire::is_stdout,
 };
 use stages::registry::Tree;
 
@@ -89,23 +90,32 @@ fn sensible(contradiction: Option<&str>) -> Result<(), Failure> {
     contradiction.map_or(Ok(()), |reason| Err(Failure::usage(reason)))
 }
 
-/// What people are told of a run.
-fn terminal() -> Terminal<Stdout, Stderr> {
-    let options = Options::from_env(Verbosity::default());
-    let terminal = Terminal::new(std::io::stdout(), std::io::stderr(), options);
+/// What people are told of a run: results on stdout, unless that is taken.
+fn terminal(taken: bool) -> Terminal<Box<dyn Write + Send>, Stderr> {
+    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+    let verbosity = Verbosity::default();
+    let (results, options): (Box<dyn Write + Send>, _) = if taken {
+        let options = Options::from_env(verbosity, &stderr);
+        (Box::new(std::io::stderr()), options)
+    } else {
+        let options = Options::from_env(verbosity, &stdout);
+        (Box::new(stdout), options)
+    };
+    let terminal = Terminal::new(results, stderr, options);
     interrupt::clears(terminal.screen());
     terminal
 }
 
 fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
-    let mut terminal = terminal();
+    let report = args.report.as_deref();
+    let mut terminal = terminal(report.is_some_and(is_stdout));
     let code = run::run(args, command, &run::Events::new(&mut terminal))?;
     terminal.finish().or_fail(Kind::Environment)?;
     Ok(code)
 }
 
 fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
-    let mut terminal = terminal();
+    let mut terminal = terminal(false);
     let code = capture::capture(args, &run::Events::new(&mut terminal))?;
     terminal.finish().or_fail(Kind::Environment)?;
     Ok(code)

@@ -217,6 +217,20 @@ fn a_diverging_run_says_where_whose_fault_and_by_how_much() {
 }
 
 #[test]
+fn what_is_only_handed_on_is_told_from_what_is_made() {
+    let (out, _) = play(mixed(), Options::default());
+    let line = out.lines().find(|line| line.starts_with("local error"));
+    assert_eq!(
+        line,
+        Some(
+            "local error in 3 boundaries, the first sscp_conv_0.norm.cumulative_sum; \
+             inherited alone in 1 boundary, the first sscp_conv_0.output"
+        )
+    );
+    assert!(!play(exact(), Options::default()).0.contains("local error"));
+}
+
+#[test]
 fn verbose_names_the_start_of_phases() {
     let options = Options {
         verbosity: Verbosity::Verbose,
@@ -262,17 +276,35 @@ fn colours_add_escapes_and_change_no_character() {
 }
 
 #[test]
-fn names_give_way_to_a_narrow_terminal() {
-    let options = Options {
-        width: Some(120),
-        ..Options::default()
-    };
-    let text = render(&exact(), options);
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 120),
-        "{text}"
-    );
-    assert!(text.contains("…"), "{text}");
+fn a_narrow_terminal_gets_fewer_columns_and_shorter_names() {
+    for width in [133, 120, 100, 80, 60] {
+        let options = Options {
+            width: Some(width),
+            ..Options::default()
+        };
+        let text = render(&mixed(), options);
+        let table = text.lines().take(9);
+        assert!(
+            table
+                .clone()
+                .all(|line| line.chars().count() <= width.max(75)),
+            "{width}\n{text}"
+        );
+        for heading in [
+            "boundary",
+            "≠inherited",
+            "≠local",
+            "max ULP",
+            "verdict",
+            "cause",
+        ] {
+            assert!(table.clone().any(|line| line.contains(heading)), "{text}");
+        }
+        insta::assert_snapshot!(
+            format!("mixed_{width}"),
+            table.collect::<Vec<_>>().join("\n")
+        );
+    }
 }
 
 /// A stream that fails with one kind of error.

@@ -23,6 +23,11 @@ pub struct Captured<'a> {
 }
 
 impl Captured<'_> {
+    /// Whether the candidate, run from the model's inputs, has other bits there.
+    pub fn inherits_error(&self, boundary: &Boundary) -> Option<bool> {
+        differing(boundary, self.inherited, self.reference).map(|n| n > 0)
+    }
+
     /// Judges one boundary; `parents` is the worst inherited verdict among its parents.
     pub fn judge(&self, graph: &Graph, boundary: &Boundary, parents: Verdict) -> Judged {
         let info = graph.info(boundary.value);
@@ -44,14 +49,10 @@ impl Captured<'_> {
             .local
             .map(|captures| against_reference("the candidate's step", captures));
         let inherited = against_reference("the candidate", self.inherited);
-        let differing = |a: &Captures, b: &Captures| {
-            let (a, b) = (a.get(&boundary.id)?, b.get(&boundary.id)?);
-            count_differing(values(a), values(b)).ok()
-        };
         let interp = self.interp.and_then(|interp| {
             Some((
-                differing(interp, self.reference)?,
-                differing(interp, self.local?)?,
+                differing(boundary, interp, self.reference)?,
+                differing(boundary, interp, self.local?)?,
             ))
         });
         let identity = Identity {
@@ -76,6 +77,12 @@ impl Captured<'_> {
             },
         )
     }
+}
+
+/// How many elements of a boundary differ, if both have it.
+fn differing(boundary: &Boundary, a: &Captures, b: &Captures) -> Option<u64> {
+    let (a, b) = (a.get(&boundary.id)?, b.get(&boundary.id)?);
+    count_differing(values(a), values(b)).ok()
 }
 
 /// The grid of a dtype.

@@ -32,7 +32,7 @@ use crate::{
 use candidate::{Candidate, Units};
 pub use events::{Course, Events};
 use judge::Captured;
-pub use plan::{Plan, captured};
+pub use plan::{Plan, with_parents};
 use reference::Reference;
 pub use write::{check_file, save};
 
@@ -289,7 +289,16 @@ fn judge_all(
     };
     let mut inherited: HashMap<BoundaryId, Verdict> = HashMap::new();
     let mut judged = Vec::new();
-    for boundary in model.selected() {
+    let selected = model.selected();
+    // What was not selected is not judged, but may have handed on an error.
+    for boundary in with_parents(model) {
+        if !selected.iter().any(|b| b.id == boundary.id)
+            && captured.inherits_error(boundary) == Some(true)
+        {
+            inherited.insert(boundary.id.clone(), Verdict::Diverged);
+        }
+    }
+    for boundary in selected {
         let parents = model.graph.parents(boundary);
         let worst = parents
             .iter()

@@ -34,7 +34,7 @@ impl Plan {
         let (graph, selected) = (&model.graph, model.selected());
         let emitted = |cut: &Cut| emit(graph, cut, model.contract);
         let cuts: Vec<Cut> = selected.iter().map(|b| Cut::step(graph, b)).collect();
-        let captured = captured(model);
+        let captured = with_parents(model);
         Ok(Plan {
             production: emitted(&Cut::production(graph, &selected))?,
             tapped: emitted(&Cut::tapped(graph, &captured))?,
@@ -59,7 +59,7 @@ impl Plan {
 }
 
 /// The selected boundaries and those that their steps start from, in evaluation order.
-pub fn captured(model: &Model) -> Vec<&Boundary> {
+pub fn with_parents(model: &Model) -> Vec<&Boundary> {
     let graph = &model.graph;
     let selected = model.selected();
     let parents = selected.iter().flat_map(|b| graph.parents(b));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use oracle::{Captures, Notes};
-use reports::wire::{Report, write_report};
+use reports::wire::{Report, is_stdout, write_report};
 use stages::{BoundaryId, DType, Tensor};
 
 use super::Sides;
@@ -102,8 +102,7 @@ fn replaceable(file: &Path) -> Result<(), Failure> {
 
 /// Whether there is something that is written to instead of being replaced.
 fn is_stream(file: &Path) -> bool {
-    let stdout = file == Path::new("/dev/stdout");
-    stdout || fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir())
+    is_stdout(file) || fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
 /// Whether two names are of one place, which need not exist.
@@ -183,7 +182,11 @@ pub fn results(
         }
     }
     if let Some(path) = &args.report {
-        write_report(path, report).or_fail(Kind::Environment)?;
+        match write_report(path, report) {
+            // A closed pipe is the reader's decision.
+            Err(error) if is_stdout(path) && error.source.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written.or_fail(Kind::Environment)?,
+        }
     }
     Ok(())
 }

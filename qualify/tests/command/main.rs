@@ -23,5 +23,6 @@ mod report;
 mod sides;
 mod silence;
 mod tensors;
+mod terminal;
 mod tree;
 mod usage;

@@ -120,14 +120,6 @@ fn a_report_may_lie_among_the_captures_but_not_on_one() {
 fn what_is_no_file_is_written_to_and_not_replaced() {
     compiled("--stage mel_cast");
     let place = Place::new();
-    let said = place.run("--stage mel_cast --report /dev/stdout").exits(0);
-    assert!(said.stdout.contains("\"schema_version\": 1"));
-    // Standard output in a file: the report, then the table.
-    let file = fs::File::create(place.path("out")).unwrap();
-    let mut command = place.command("--stage mel_cast --report /dev/stdout");
-    assert!(command.stdout(file).status().unwrap().success());
-    let text = fs::read_to_string(place.path("out")).unwrap();
-    assert!(text.starts_with('{') && text.contains("1 of 1 boundary bit-exact"));
     place
         .run("--stage mel_cast --report /dev/full")
         .exits(4)
@@ -139,6 +131,28 @@ fn what_is_no_file_is_written_to_and_not_replaced() {
     for device in ["/dev/full", "/dev/null"] {
         assert!(!fs::metadata(device).unwrap().is_file(), "{device}");
     }
+}
+
+#[test]
+fn a_report_on_standard_output_is_alone_there() {
+    compiled("--stage mel_cast");
+    let place = Place::new();
+    for stdout in ["-", "/dev/stdout"] {
+        let line = format!("--stage mel_cast --report {stdout}");
+        let ended = place.run(&line).exits(0);
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(report["schema_version"], 1);
+        ended.says("1 of 1 boundary bit-exact").says("max ULP");
+        // Where standard output is a file, it is added to.
+        place.put("out", b"before\n");
+        let file = fs::File::options().append(true).open(place.path("out"));
+        let mut command = place.command(&line);
+        let output = command.stdout(file.unwrap()).output().unwrap();
+        place.ended(&line, output).exits(0);
+        let text = fs::read_to_string(place.path("out")).unwrap();
+        assert!(text.starts_with("before\n{") && text.ends_with("}\n"));
+    }
+    assert_eq!(place.holds(), ["out"]);
 }
 
 #[test]

@@ -15,7 +15,12 @@ fn closed() -> Stdio {
 fn a_reader_that_closes_the_pipe_is_no_failure() {
     compiled("--stage mel_cast");
     let place = Place::new();
-    for line in ["stages", "--stage mel_cast", "--help"] {
+    for line in [
+        "stages",
+        "--stage mel_cast",
+        "--stage mel_cast --report -",
+        "--help",
+    ] {
         let output = place.command(line).stdout(closed()).output().unwrap();
         place.ended(line, output).exits(0);
     }

@@ -4,7 +4,7 @@ use super::number::count;
 use super::style::{Style, Tone, tone, word};
 use crate::Grid;
 use crate::measure::ulp::distance;
-use crate::verdict::Verdict;
+use crate::verdict::{Origin, Verdict};
 use crate::wire::{Boundary, Measured, NonInterference, Report, WorstElement};
 
 /// Renders the summary: how many boundaries came out how, then where to look first.
@@ -27,7 +27,35 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     });
     let news = [0, 1].map(|i| wrong[i].filter(|b| suspect[i].is_none_or(|s| s.name != b.name)));
     places(&mut out, "first diverged", news, style);
+    reach(&mut out, report, style);
     out
+}
+
+/// Which boundaries make errors, and which only hand on what they were given.
+fn reach(out: &mut String, report: &Report, style: Style) {
+    let with = |wanted: &[Origin]| {
+        let all = report.boundaries.iter();
+        let mut found = all.filter(|b| b.origin.is_some_and(|origin| wanted.contains(&origin)));
+        let first = found.next();
+        (first, first.map_or(0, |_| 1 + found.count() as u64))
+    };
+    let (makes, makers) = with(&[Origin::Local, Origin::Both]);
+    let (inherits, heirs) = with(&[Origin::Inherited]);
+    let part = |first: Option<&Boundary>, n| match first {
+        Some(b) => format!(
+            "{} {}, the first {}",
+            count(n),
+            if n == 1 { "boundary" } else { "boundaries" },
+            b.name
+        ),
+        None => "no boundary".to_owned(),
+    };
+    if makes.or(inherits).is_some() {
+        out.push_str(&style.paint(Tone::Strong, "local error"));
+        out.push_str(&format!(" in {}; ", part(makes, makers)));
+        out.push_str(&style.paint(Tone::Strong, "inherited alone"));
+        out.push_str(&format!(" in {}\n", part(inherits, heirs)));
+    }
 }
 
 #[derive(Clone, Copy)]

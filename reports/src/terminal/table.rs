@@ -8,6 +8,8 @@ use crate::wire::{Boundary, Flag, Measured};
 const GAP: &str = "  ";
 /// A name is never shortened below this.
 const NAME_MIN: usize = 16;
+/// Columns that a narrow terminal does without, the least useful first.
+const DROPPED: [&str; 5] = ["elements", "shape", "max abs", "grid", "≠interp"];
 const NONE: &str = "–";
 
 #[derive(Clone, Copy)]
@@ -67,11 +69,9 @@ pub(super) fn render(boundaries: &[Boundary], style: Style, width: Option<usize>
             *width = (*width).max(cell.width());
         }
     }
+    let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
     if let Some(limit) = width {
-        let total = widths.iter().sum::<usize>() + GAP.len() * (COLUMNS.len() - 1);
-        widths[0] = widths[0]
-            .saturating_sub(total.saturating_sub(limit))
-            .max(NAME_MIN);
+        narrow(&mut shown, &mut widths, limit);
         for row in &mut rows {
             row[0].text = shorten(&row[0].text, widths[0]);
         }
@@ -79,17 +79,32 @@ pub(super) fn render(boundaries: &[Boundary], style: Style, width: Option<usize>
     let mut out = String::new();
     let headings = COLUMNS.map(|(heading, _)| Cell::new(Tone::Strong, heading));
     for row in std::iter::once(&headings).chain(&rows) {
-        line(&mut out, row, &widths, style);
+        line(&mut out, row, &shown, &widths, style);
     }
     out
 }
 
-fn line(out: &mut String, row: &[Cell], widths: &[usize], style: Style) {
-    let last = row
-        .iter()
-        .rposition(|cell| !cell.text.is_empty())
-        .unwrap_or(0);
-    for (i, cell) in row.iter().enumerate().take(last + 1) {
+/// Drops columns until the rest fits, then shortens names.
+fn narrow(shown: &mut Vec<usize>, widths: &mut [usize], limit: usize) {
+    let total = |shown: &[usize], widths: &[usize]| {
+        let gaps = GAP.len() * (shown.len() - 1);
+        shown.iter().map(|&i| widths[i]).sum::<usize>() + gaps
+    };
+    for heading in DROPPED {
+        if total(shown, widths) <= limit {
+            return;
+        }
+        shown.retain(|&i| COLUMNS[i].0 != heading);
+    }
+    let over = total(shown, widths).saturating_sub(limit);
+    widths[0] = widths[0].saturating_sub(over).max(NAME_MIN.min(widths[0]));
+}
+
+fn line(out: &mut String, row: &[Cell], shown: &[usize], widths: &[usize], style: Style) {
+    let filled = |&&i: &&usize| !row[i].text.is_empty();
+    let last = shown.iter().rfind(filled).copied().unwrap_or(0);
+    for &i in shown.iter().take_while(|&&i| i <= last) {
+        let cell = &row[i];
         let pad = " ".repeat(widths[i].saturating_sub(cell.width()));
         let text = style.paint(cell.tone, &cell.text);
         if i > 0 {
@@ -104,14 +119,17 @@ fn line(out: &mut String, row: &[Cell], widths: &[usize], style: Style) {
     out.push('\n');
 }
 
-/// The end of a name tells boundaries apart, so the beginning goes.
+/// The beginning of a name says which block it is of and the end what, so the middle goes.
 fn shorten(name: &str, width: usize) -> String {
     let length = name.chars().count();
     if length <= width {
         return name.to_owned();
     }
-    let tail = name.chars().skip(length + 1 - width);
-    std::iter::once('…').chain(tail).collect()
+    let kept = width.saturating_sub(1);
+    let (head, tail) = (kept / 2, kept - kept / 2);
+    let start = name.chars().take(head);
+    let end = name.chars().skip(length - tail);
+    start.chain(['…']).chain(end).collect()
 }
 
 fn row(b: &Boundary) -> [Cell; COLUMNS.len()] {
@@ -172,4 +190,17 @@ fn max_abs(b: &Boundary) -> Cell {
             .reduce(f64::max)
             .map(magnitude),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten;
+
+    #[test]
+    fn the_middle_of_a_name_goes() {
+        let name = "conformer.0.attention.relative_shift";
+        assert_eq!(shorten(name, 36), name);
+        assert_eq!(shorten(name, 25), "conformer.0.…lative_shift");
+        assert_eq!(shorten(name, 1), "…");
+    }
 }

@@ -47,16 +47,22 @@ pub enum ReadError {
     },
 }
 
+/// Whether a path stands for standard output: `-` or `/dev/stdout`.
+#[must_use]
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
+
 /// Writes a report, whole or not at all: to a file beside the path, which then takes its name and
-/// the permissions of a file it replaces. A link is followed. What is there and is no regular
-/// file, such as a pipe or `/dev/stdout`, is written to.
+/// the permissions of a file it replaces. A link is followed. Standard output and what is there
+/// and is no regular file, such as a pipe, are written to.
 ///
 /// # Errors
 /// When the directory or the file cannot be written; a file already there is then unchanged.
 pub fn write_report(path: &Path, report: &Report) -> Result<(), WriteError> {
     let write = || {
         // Not opened by its name: where standard output is a file, that would begin at its start.
-        if path == Path::new("/dev/stdout") {
+        if is_stdout(path) {
             let mut stdout = io::stdout().lock();
             serde_json::to_writer_pretty(&mut stdout, report)?;
             stdout.write_all(b"\n")?;

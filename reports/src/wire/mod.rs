@@ -23,7 +23,7 @@ pub use boundary::{
     Boundary, BoundaryId, Evidence, EvidenceLevel, Flag, InterpCounts, Truth, TruthDistance,
 };
 pub use fingerprint::{Fingerprint, Gpu, Host, Iree, Mlx};
-pub use io::{ReadError, WriteError, read_report, write_report};
+pub use io::{ReadError, WriteError, is_stdout, read_report, write_report};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
 pub use report::{
     Control, ControlOutcome, Inputs, Model, NonInterference, Policy, Report, SCHEMA_VERSION,
