@@ -68,7 +68,10 @@ impl Model<'_> {
 /// Inputs: `mel`, log-mel features `[B,T,features]` F32; `mask` `[B,T]` BOOL, true for frames that
 /// are not padding; in a bucket also `frames` `[1]` I32, how many frames are the batch's. Behind
 /// those `mel` must be 0 and `mask` false; then everything computed of the batch's own frames has
-/// the bits it has without a bucket. Weights are named canonically (see [`crate::checkpoint`]).
+/// the bits it has without a bucket. The exception are frames of padding whose attention has no
+/// valid frame to read, in a chunk that reaches beyond the batch: their context differs, and they
+/// are set to zero before another frame reads them. Weights are named canonically (see
+/// [`crate::checkpoint`]).
 ///
 /// | boundary | | shape |
 /// |---|---|---|
