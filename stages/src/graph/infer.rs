@@ -3,6 +3,9 @@
 use super::{Op, ReduceKind, ValueInfo, View};
 use crate::{DType, Shape};
 
+/// The most elements of a value: MLX counts many of them in 32 bits.
+pub const MAX_ELEMENTS: usize = 1 << 31;
+
 /// Why a primitive cannot be applied to its operands.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GraphError {
@@ -35,6 +38,14 @@ pub enum GraphError {
         dtypes: String,
         /// What does not fit.
         reason: String,
+    },
+    /// A result beyond what any side computes.
+    #[error("apply {op}: its result {shape} has more than {MAX_ELEMENTS} elements")]
+    TooLarge {
+        /// The primitive.
+        op: &'static str,
+        /// The result's shape.
+        shape: Shape,
     },
     /// Two boundaries of one name.
     #[error("register boundary {0}: a boundary of that name exists")]
@@ -155,8 +166,19 @@ const fn arity(op: &Op) -> Option<usize> {
 /// `Constant`, `Arange`) have none to infer from: their kind is declared where they are made.
 ///
 /// # Errors
-/// When the operands do not fit the primitive.
+/// When the operands do not fit the primitive, or its result has more than [`MAX_ELEMENTS`].
 pub fn infer(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
+    let info = unbounded(op, inputs)?;
+    match info.shape.checked_elements() {
+        Some(..=MAX_ELEMENTS) => Ok(info),
+        _ => Err(GraphError::TooLarge {
+            op: op.name(),
+            shape: info.shape,
+        }),
+    }
+}
+
+fn unbounded(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
     let apply = Apply { op, inputs };
     let (expected, actual) = (arity(op).unwrap_or(inputs.len().max(1)), inputs.len());
     if expected != actual {

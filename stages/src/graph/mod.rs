@@ -14,7 +14,7 @@ mod taps;
 mod view;
 
 pub use build::Builder;
-pub use infer::{GraphError, infer};
+pub use infer::{GraphError, MAX_ELEMENTS, infer};
 pub use op::{BitwiseKind, Op, ReduceKind};
 pub use quantized::Quantized;
 pub use view::View;

@@ -203,3 +203,25 @@ fn a_batch_out_of_bounds_is_an_error() {
         assert!(matches!(error, ModelError::Config(_)), "{error}");
     }
 }
+
+#[test]
+fn a_model_of_absurd_size_is_an_error() {
+    let mut wide = small();
+    let mut far = small();
+    for (key, value) in [("hidden_size", 65536), ("conf_num_attention_heads", 65536)] {
+        wide["audio_config"][key] = value.into();
+    }
+    for key in ["chunk_size", "context_left", "context_right"] {
+        far["audio_config"][format!("conf_attention_{key}")] = 2997.into();
+    }
+    for (json, clips, frames) in [(wide, 1, 2997), (far, 4096, 2997)] {
+        let config = parse(&json).unwrap();
+        for frames in [Frames::Exact(frames), Frames::Bucket(frames)] {
+            let error = audio_encoder(&config, Profile::F32, clips, frames).unwrap_err();
+            assert!(
+                matches!(error, ModelError::Graph(GraphError::TooLarge { .. })),
+                "{error}"
+            );
+        }
+    }
+}
