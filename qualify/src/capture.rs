@@ -6,7 +6,7 @@ use crate::{
     cli::{CaptureArgs, Side},
     engine::{Engine, Needs},
     failure::{Failure, Kind, OrFail},
-    interrupt,
+    interrupt, memory,
     model::Model,
     run::{self, Events},
     say, uncompiled,
@@ -26,6 +26,7 @@ fn tapped() -> [Arc<str>; 1] {
 pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Failure> {
     run::check_file(&args.out, &args.model.files())?;
     let model = Model::open(&args.model)?;
+    memory::check(&model, 1)?;
     let needs = Needs {
         mlx: args.side == Side::Mlx,
         iree: args.side == Side::Iree,

@@ -7,6 +7,7 @@ mod failure;
 mod fingerprint;
 mod inputs;
 mod interrupt;
+mod memory;
 mod model;
 mod run;
 mod scratch;

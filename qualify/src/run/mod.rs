@@ -25,6 +25,7 @@ use crate::{
     cli::{InterpArg, RunArgs, Side},
     engine::{Engine, Needs, seconds},
     failure::{Failure, Kind, OrFail},
+    memory,
     model::Model,
     uncompiled,
 };
@@ -38,6 +39,10 @@ pub use write::{check_file, save};
 
 /// Multiply-adds up to which `--interp auto` interprets.
 const INTERP_LIMIT: u64 = 2_000_000_000;
+
+/// How often a run holds a boundary: the reference's value, the candidate's inherited and local
+/// ones, the interpreter's.
+const SIDES: u64 = 4;
 
 /// Everything the sides computed.
 struct Sides {
@@ -72,6 +77,7 @@ impl Recorded {
 pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<ExitCode, Failure> {
     write::check(args)?;
     let model = Model::open(&args.model)?;
+    memory::check(&model, SIDES)?;
     let plan = Plan::of(&model).or_fail(Kind::Environment)?;
     let needs = Needs {
         mlx: args.reference == Side::Mlx,

@@ -94,13 +94,55 @@ fn a_recording_that_cannot_be_read_is_refused_before_any_work() {
             "capture --side mlx --out f",
         ] {
             place
-                .run(&format!("{command} --audio {name}"))
+                .run_without_libraries(&format!("{command} --audio {name}"))
                 .exits(5)
                 .says(&format!("qualify: failed to read audio: {name}: "))
                 .says(because)
                 .does_no_work();
             assert_eq!(place.holds(), holds);
         }
+    }
+}
+
+#[test]
+fn more_than_four_recordings_are_refused() {
+    let place = Place::new();
+    let clip = "--audio fixtures/audio/jfk.wav ";
+    for (clips, command) in [
+        (5, "--report r.json"),
+        (9, "stages"),
+        (5, "capture --side mlx --out f"),
+    ] {
+        place
+            .run_without_libraries(&format!("{command} {}", clip.repeat(clips)))
+            .exits(5)
+            .says(&format!(
+                "failed to encode {clips} clips: there must be 1 to 4"
+            ))
+            .does_no_work();
+        assert!(place.holds().is_empty());
+    }
+}
+
+#[test]
+fn recordings_of_different_lengths_are_one_batch() {
+    let place = Place::new();
+    place.put("a.wav", &integers(16_000));
+    place.put("b.wav", &integers(12_345));
+    for (padding, frames) in [("right", [97, 78]), ("left", [97, 74])] {
+        place
+            .run(&format!(
+                "--audio a.wav --audio b.wav --padding {padding} --stage mel_cast --report r.json"
+            ))
+            .exits(0);
+        let report = place.json("r.json");
+        assert_eq!(report["model"]["clips"], 2);
+        assert_eq!(report["model"]["bucket"], 192);
+        assert_eq!(report["inputs"]["padding"], padding);
+        assert_eq!(report["inputs"]["frames"], serde_json::json!(frames));
+        let digests = report["inputs"]["audio_sha256"].as_array().unwrap();
+        assert_eq!(digests.len(), 2);
+        assert_eq!(report["boundaries"][0]["shape"][0], 2);
     }
 }
 

@@ -40,7 +40,8 @@ impl Copy {
     fn refused(&self, because: &[&str]) {
         let holds = self.0.holds();
         let line = "--checkpoint model --audio fixtures/audio/jfk.wav --report r.json --captures c";
-        let mut ended = self.0.run(line).exits(5).says("qualify: failed to ");
+        let ended = self.0.run_without_libraries(line).exits(5);
+        let mut ended = ended.says("qualify: failed to ");
         for text in because {
             ended = ended.says(text);
         }
@@ -84,6 +85,193 @@ fn a_configuration_that_is_missing_or_malformed_is_refused() {
     copy.refused(&["audio_config.input_feat_size"]);
     fs::remove_file(copy.0.path("model/config.json")).unwrap();
     copy.refused(&["config.json", "No such file"]);
+}
+
+/// Where a configuration says what cannot be, or what the tensors do not.
+#[test]
+fn a_configuration_that_contradicts_itself_or_the_tensors_is_refused() {
+    let copy = Copy::new();
+    let whole = copy.0.json("model/config.json");
+    let range = |key: &str, allowed: &str| format!("use audio_config.{key}: 0 is not {allowed}");
+    let mut cases: Vec<(&str, &str, Value, String)> = [
+        "hidden_size",
+        "conf_num_attention_heads",
+        "conf_attention_chunk_size",
+        "conf_attention_context_left",
+        "conf_conv_kernel_size",
+        "conf_reduction_factor",
+        "input_feat_size",
+        "vocab_size",
+    ]
+    .map(|key| {
+        (
+            "audio_config",
+            key,
+            json!(0),
+            range(key, "an integer in 1..="),
+        )
+    })
+    .into();
+    let tower = "audio_tower.";
+    let shape = |tensor: &str, found: &str, expected: &str| {
+        format!("use tensor {tower}{tensor}: its shape is {found}, expected {expected}")
+    };
+    let per_dim = "conformer.0.attention.attn.per_dim_scale";
+    cases.extend([
+        (
+            "audio_config",
+            "sscp_conv_channel_size",
+            json!([8, 0]),
+            "use audio_config.sscp_conv_channel_size[1]: 0 is not".to_owned(),
+        ),
+        (
+            "text_config",
+            "hidden_size",
+            json!(0),
+            "use text_config.hidden_size: 0 is not".to_owned(),
+        ),
+        (
+            "text_config",
+            "vocab_size",
+            json!(264),
+            "use text_config.vocab_size: 264 is not an integer in 265..=272".to_owned(),
+        ),
+        (
+            "text_config",
+            "vocab_size",
+            json!(273),
+            "use text_config.vocab_size: 273 is not an integer in 265..=272".to_owned(),
+        ),
+        (
+            "audio_config",
+            "conf_num_attention_heads",
+            json!(5),
+            "use audio_config.conf_num_attention_heads: 5 is not a divisor of hidden_size 64"
+                .to_owned(),
+        ),
+        (
+            "audio_config",
+            "conf_num_attention_heads",
+            json!(2),
+            shape(per_dim, "[16]", "[32]"),
+        ),
+        (
+            "audio_config",
+            "hidden_size",
+            json!(128),
+            shape(
+                "subsample_conv_projection.input_proj_linear.weight",
+                "[64,128]",
+                "[128,128]",
+            ),
+        ),
+        (
+            "audio_config",
+            "conf_conv_kernel_size",
+            json!(7),
+            shape(
+                "conformer.0.lconv1d.depthwise_conv1d.weight",
+                "[64,1,5]",
+                "",
+            ),
+        ),
+        (
+            "audio_config",
+            "conf_num_hidden_layers",
+            json!(3),
+            "find tensor audio_tower.conformer.2.".to_owned(),
+        ),
+        (
+            "audio_config",
+            "conf_num_hidden_layers",
+            json!(1),
+            "place tensor audio_tower.conformer.1.".to_owned(),
+        ),
+        (
+            "audio_config",
+            "vocab_size",
+            json!(9),
+            "use tensor embed_audio.embedding.weight: its shape is [8,64], expected [9,64]"
+                .to_owned(),
+        ),
+    ]);
+    for (part, key, value, because) in cases {
+        let mut config = whole.clone();
+        config[part][key] = value;
+        copy.0
+            .put("model/config.json", config.to_string().as_bytes());
+        copy.refused(&[&because]);
+    }
+    let mut config = whole;
+    config["audio_soft_tokens_per_image"] = json!(71);
+    copy.0
+        .put("model/config.json", config.to_string().as_bytes());
+    copy.refused(&[
+        "encode 1152 frames: they are 72 tokens, and audio_soft_tokens_per_image is 71",
+    ]);
+}
+
+/// Nothing of a checkpoint depends on these, so any will do, until memory does not.
+#[test]
+fn attention_over_other_chunks_is_another_model_and_an_absurd_one_is_refused() {
+    let copy = Copy::new();
+    let whole = copy.0.json("model/config.json");
+    let with = |chunk: usize, left: usize, right: usize| {
+        let mut config = whole.clone();
+        let audio = &mut config["audio_config"];
+        audio["conf_attention_chunk_size"] = json!(chunk);
+        audio["conf_attention_context_left"] = json!(left);
+        audio["conf_attention_context_right"] = json!(right);
+        copy.0
+            .put("model/config.json", config.to_string().as_bytes());
+    };
+    let line = "--checkpoint model --mel fixtures/recorded/encoder-jfk-bf16.safetensors";
+    with(5, 7, 3);
+    copy.0
+        .run(&format!(
+            "{line} --stage conformer.0.attention --candidate interp"
+        ))
+        .exits(0)
+        .prints("18 of 18 boundaries bit-exact");
+    with(2997, 2997, 2997);
+    let holds = copy.0.holds();
+    let clips = "--audio fixtures/audio/jfk.wav ".repeat(4);
+    copy.0
+        .run_without_libraries(&format!("--checkpoint model {clips} --report r.json"))
+        .exits(4)
+        .says("failed to hold 113 boundaries of every side: they take ")
+        .says(" of memory are free; select fewer with --stage")
+        .does_no_work();
+    assert_eq!(copy.0.holds(), holds);
+}
+
+#[test]
+fn a_model_of_absurd_size_is_refused() {
+    let place = Place::new();
+    let mut config = place.json("fixtures/tiny/config.json");
+    config["audio_config"]["conf_num_attention_heads"] = json!(64);
+    for key in ["chunk_size", "context_left", "context_right"] {
+        config["audio_config"][format!("conf_attention_{key}")] = json!(2997);
+    }
+    place.put("far.json", config.to_string().as_bytes());
+    place.run("fixture --config far.json --out far").exits(0);
+    let clips = "--audio fixtures/audio/jfk.wav ".repeat(4);
+    for command in ["stages", "--stage mel_cast", "capture --side mlx --out f"] {
+        place
+            .run_without_libraries(&format!("{command} --checkpoint far {clips}"))
+            .exits(5)
+            .says("failed to apply Matmul: its result [4,64,1,2997,")
+            .says("] has more than 2147483648 elements")
+            .does_no_work();
+    }
+    config["audio_config"]["hidden_size"] = json!(65536);
+    place.put("wide.json", config.to_string().as_bytes());
+    place
+        .run("fixture --config wide.json --out wide")
+        .exits(5)
+        .says("failed to generate audio_tower.conformer.0.ffw_layer_start.ffw_layer_1.weight of ")
+        .says("more than 2^31 elements");
+    assert!(!place.path("wide").exists());
 }
 
 #[test]

@@ -11,6 +11,16 @@ fn mel(clips: usize) -> Vec<u8> {
     floats((0..clips * FRAMES * 128).map(|i| (i % 97) as f32 * 0.125 - 11.0))
 }
 
+/// A clip's mask: from where it is valid, and up to where.
+fn mask(valid: &[(usize, usize)]) -> Vec<u8> {
+    let is_valid = |frame| {
+        valid
+            .iter()
+            .any(|&(start, end)| (start..end).contains(&frame))
+    };
+    (0..FRAMES).map(|frame| u8::from(is_valid(frame))).collect()
+}
+
 #[test]
 fn features_are_run_on() {
     let place = Place::new();
@@ -124,6 +134,28 @@ fn features_that_cannot_be_run_on_are_refused_before_any_work() {
             two(good_mel, ("U8", row, &[0; FRAMES])),
             "encode clip 0: all its frames are padding",
         ),
+        (
+            "hole",
+            two(good_mel, ("U8", row, &mask(&[(3, 9), (12, 20)]))),
+            "encode clip 0: its mask has a hole at frame 9",
+        ),
+        (
+            "both",
+            two(good_mel, ("U8", row, &mask(&[(3, 9)]))),
+            "encode clip 0: it is padded on both sides",
+        ),
+        (
+            "mixed",
+            two(
+                ("F32", &[3, FRAMES, 128], &mel(3)),
+                (
+                    "U8",
+                    &[3, FRAMES],
+                    &[mask(&[(0, FRAMES)]), mask(&[(0, 9)]), mask(&[(5, FRAMES)])].concat(),
+                ),
+            ),
+            "encode clips 2 and 1 together: one is padded on the left, the other on the right",
+        ),
         ("twos", two(good_mel, ("U8", row, &twos)), "mask holds 2"),
         (
             "five",
@@ -161,7 +193,7 @@ fn features_that_cannot_be_run_on_are_refused_before_any_work() {
     let others = [("absent", "No such file"), ("fixtures", "Is a directory")];
     for (name, because) in files.chain(others) {
         place
-            .run(&format!("--mel {name} --report r.json --captures c"))
+            .run_without_libraries(&format!("--mel {name} --report r.json --captures c"))
             .exits(5)
             .says("qualify: failed to ")
             .says(because)

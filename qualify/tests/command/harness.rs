@@ -84,6 +84,11 @@ impl Place {
         self.run_with(line, &[])
     }
 
+    /// The same where there are no native libraries: nothing of MLX or IREE can be opened.
+    pub fn run_without_libraries(&self, line: &str) -> Ended {
+        self.run_with(line, &[("QUALIFY_NATIVE", Path::new("/nowhere"))])
+    }
+
     /// The same with environment variables set.
     pub fn run_with(&self, line: &str, variables: &[(&str, &Path)]) -> Ended {
         let mut command = self.command(line);

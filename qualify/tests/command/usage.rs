@@ -6,7 +6,8 @@ use crate::harness::Place;
 #[track_caller]
 fn refused(line: &str, because: &str) {
     let place = Place::new();
-    place.run(line).exits(2).says(because).does_no_work();
+    let refused = place.run_without_libraries(line).exits(2);
+    refused.says(because).does_no_work();
     assert!(place.holds().is_empty(), "{line} left {:?}", place.holds());
 }
 
@@ -61,10 +62,28 @@ fn a_stage_that_is_not_there_suggests_those_that_are() {
 }
 
 #[test]
+fn a_bucket_that_is_none_or_too_small_is_refused() {
+    let known = "auto, exact or one of 96, 192, 288, ";
+    for bucket in ["97", "0", "-1", "all", "2998"] {
+        refused(&format!("--bucket={bucket}"), known);
+    }
+    for command in ["", "stages ", "capture --side mlx --out f "] {
+        refused(
+            &format!("{command}--bucket 96"),
+            "failed to choose bucket 96: the batch has 1097 frames",
+        );
+    }
+    refused(
+        "--bucket 960 --audio fixtures/audio/jfk.wav",
+        "failed to choose bucket 960: the batch has 1097 frames",
+    );
+}
+
+#[test]
 fn a_fixture_that_is_not_there_lists_those_that_are() {
     refused(
         "--fixture tinny",
-        "failed to find fixture \"tinny\": there are tiny and sscp-real",
+        "failed to find fixture \"tinny\": there are tiny, sscp-real, ",
     );
 }
 
