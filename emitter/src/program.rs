@@ -136,6 +136,12 @@ pub enum Op {
         /// Whether product and addition round once together.
         fused: bool,
     },
+    /// [`Op::Dot`] in ascending k, each product and each partial sum rounded onto the grid:
+    /// `sum = round(sum + round(a·b))` from +0.
+    RoundedDot {
+        /// What they are rounded onto.
+        grid: DType,
+    },
     /// [`Op::Dot`] on operands packed in tiles of rows, `[M/t, K, t, 1] · [N/t, K, t, 1] →
     /// [M/t, N/t, t, t]`: a form the layout pass gives, the same additions in the same order.
     PackedDot {
@@ -222,6 +228,7 @@ impl Op {
             Op::Reduce { .. } => "Reduce",
             Op::PrefixScan { .. } => "PrefixScan",
             Op::Dot { .. } => "Dot",
+            Op::RoundedDot { .. } => "RoundedDot",
             Op::PackedDot { .. } => "PackedDot",
             Op::DirectConvolution { .. } => "DirectConvolution",
             Op::Patches { .. } => "Patches",

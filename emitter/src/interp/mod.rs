@@ -21,6 +21,7 @@ use crate::{
     validate::{self, Invalid},
 };
 use array::Array;
+use dot::Step;
 use kernel::KernelError;
 
 /// Why a program has no interpretation, or not on these arguments.
@@ -223,8 +224,11 @@ fn evaluate(program: &Program, index: usize, operands: &[&Array]) -> Result<Arra
             };
             scan::scan(x, axis, direction)
         }
-        (&Op::Dot { fused, .. }, [lhs, rhs]) => dot::dot(lhs, rhs, fused, shape),
-        (&Op::PackedDot { fused, .. }, [lhs, rhs]) => dot::packed_dot(lhs, rhs, fused, shape),
+        (&Op::Dot { fused, .. }, [lhs, rhs]) => dot::dot(lhs, rhs, Step::of(fused), shape),
+        (&Op::RoundedDot { grid }, [lhs, rhs]) => dot::dot(lhs, rhs, Step::rounded(grid), shape),
+        (&Op::PackedDot { fused, .. }, [lhs, rhs]) => {
+            dot::packed_dot(lhs, rhs, Step::of(fused), shape)
+        }
         (
             Op::DirectConvolution {
                 strides,
@@ -241,7 +245,7 @@ fn evaluate(program: &Program, index: usize, operands: &[&Array]) -> Result<Arra
             let lhs = movement::reshape(&seen, &[rows, inner].into());
             let w = movement::reshape(w, &[inner, outputs].into());
             let rhs = movement::transpose(&w, &[1, 0], &[outputs, inner].into());
-            let product = dot::dot(&lhs, &rhs, *fused, &[rows, outputs].into());
+            let product = dot::dot(&lhs, &rhs, Step::of(*fused), &[rows, outputs].into());
             movement::reshape(&product, shape)
         }
         (

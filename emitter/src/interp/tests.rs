@@ -169,6 +169,45 @@ fn dots_of_many_sizes_add_products_in_ascending_order() {
 }
 
 #[test]
+fn a_rounded_dot_rounds_every_product_and_every_sum() {
+    for (i, &(batch, m, k, n)) in [
+        (1, 1, 1, 1),
+        (1, 7, 300, 17),
+        (2, 13, 600, 5),
+        (1, 40, 9, 33),
+        (1, 5, 0, 3),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let seed = i as u32;
+        let (a, b) = (
+            tensor(&[batch, m, k], seed),
+            tensor(&[batch, n, k], seed + 1),
+        );
+        let op = Op::RoundedDot { grid: DType::BF16 };
+        let result = ValueInfo {
+            grid: DType::BF16,
+            ..f32_info(&[batch, m, n])
+        };
+        let given = run(op, &[a.clone(), b.clone()], result);
+        let expected: Vec<f32> = indices(&[batch, m, n])
+            .iter()
+            .map(|index| {
+                (0..k).fold(0.0, |acc, k| {
+                    let (x, y) = (
+                        at(&a, &[index[0], index[1], k]),
+                        at(&b, &[index[0], index[2], k]),
+                    );
+                    round_bf16(acc + round_bf16(x * y))
+                })
+            })
+            .collect();
+        assert_eq!(floats(&given), bits(&expected), "{batch}x{m}x{k}x{n}");
+    }
+}
+
+#[test]
 fn an_empty_dot_is_plus_zero_and_infinities_and_nan_go_through() {
     let op = Op::Dot {
         order: Order::Sequential,

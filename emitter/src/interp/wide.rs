@@ -21,6 +21,8 @@ pub(crate) trait Eight: Copy {
     fn store(self, out: &mut [f32; 8]);
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
+    /// Rounded to BF16; see [`round_bf16`](super::kernel::round_bf16).
+    fn round_bf16(self) -> Self;
     /// `self·factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 }
@@ -67,6 +69,10 @@ impl Eight for Plain {
         Plain(std::array::from_fn(|i| self.0[i] * other.0[i]))
     }
     #[inline(always)]
+    fn round_bf16(self) -> Self {
+        Plain(self.0.map(super::kernel::round_bf16))
+    }
+    #[inline(always)]
     fn mul_add(self, factor: Self, term: Self) -> Self {
         Plain(std::array::from_fn(|i| {
             self.0[i].mul_add(factor.0[i], term.0[i])
@@ -80,8 +86,9 @@ mod x86 {
     //! that is every SAFETY reason here.
 
     use std::arch::x86_64::{
-        __m256, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_set1_ps,
-        _mm256_storeu_ps,
+        __m256, _CMP_UNORD_Q, _mm256_add_epi32, _mm256_add_ps, _mm256_and_si256, _mm256_blendv_ps,
+        _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
+        _mm256_mul_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_srli_epi32, _mm256_storeu_ps,
     };
 
     use super::{Eight, Loop};
@@ -119,6 +126,20 @@ mod x86 {
         fn mul(self, other: Self) -> Self {
             // SAFETY: only within `run`.
             Ymm(unsafe { _mm256_mul_ps(self.0, other.0) })
+        }
+        #[inline(always)]
+        fn round_bf16(self) -> Self {
+            // SAFETY: only within `run`.
+            unsafe {
+                let bits = _mm256_castps_si256(self.0);
+                let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+                let up = _mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF));
+                let mask = _mm256_set1_epi32(0xFFFF_0000u32.cast_signed());
+                let cut = _mm256_and_si256(_mm256_add_epi32(up, odd), mask);
+                let quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC0_0000));
+                let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, self.0);
+                Ymm(_mm256_blendv_ps(_mm256_castsi256_ps(cut), quiet, nan))
+            }
         }
         #[inline(always)]
         fn mul_add(self, factor: Self, term: Self) -> Self {

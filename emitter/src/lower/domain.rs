@@ -99,6 +99,7 @@ pub fn domain(op: &Op, dtype: DType) -> Option<Domain> {
              transposed",
             "MLX 0.32.2, matmul.cpp, CPU, over Netlib BLAS 3.10",
         ),
+        Op::QuantizedMatmul { .. } => total("MLX 0.32.2, quantized.cpp, CPU on x86-64"),
         Op::Convolution {
             groups,
             kernel_dilation,
@@ -166,6 +167,7 @@ fn takes(op: &Op, dtype: DType) -> bool {
         | Op::Softmax { .. }
         | Op::Matmul
         | Op::AddMM { .. }
+        | Op::QuantizedMatmul { .. }
         | Op::Convolution { .. } => float,
         _ => carried,
     }

@@ -15,6 +15,7 @@ mod error;
 mod forms;
 mod memory;
 mod movement;
+mod quantized;
 mod reduce;
 mod scan;
 mod softmax;
@@ -228,6 +229,18 @@ fn family(call: &mut Call<'_, '_>) -> Result<Value, LowerError> {
         Primitive::Softmax { precise } => softmax::lower(call, *precise),
         Primitive::Matmul => contraction::matmul(call),
         Primitive::AddMM { alpha, beta } => contraction::addmm(call, *alpha, *beta),
+        Primitive::QuantizedMatmul {
+            group_size,
+            bits,
+            transpose,
+        } => {
+            let affine = quantized::Affine {
+                group_size: *group_size,
+                bits: *bits,
+                transpose: *transpose,
+            };
+            quantized::matmul(call, affine)
+        }
         Primitive::Convolution { .. } => convolution::lower(call),
         Primitive::Full { .. }
         | Primitive::Broadcast { .. }

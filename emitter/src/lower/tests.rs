@@ -315,6 +315,59 @@ fn an_element_of_a_quantised_matrix_is_rounded_twice() {
     assert_eq!(values[0].as_f32(), Some(&expected[..]));
 }
 
+fn quantised_product(contract: Contract, dtype: DType) -> Program {
+    lowered(contract, |b| {
+        let x = b.input("x", [2, 3, 64], dtype);
+        let m = Quantized {
+            words: b.weight("m.weight", [5, 8], DType::U32),
+            scales: b.weight("m.scales", [5, 1], DType::BF16),
+            biases: b.weight("m.biases", [5, 1], DType::BF16),
+            group_size: 64,
+            bits: 4,
+        };
+        b.quantized_linear(x, m).unwrap()
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_quantised_product_in_bf16_rounds_every_partial_sum() {
+    let program = quantised_product(Contract::MlxCpu, DType::BF16);
+    assert!(ops(&program).contains(&"RoundedDot"), "{:?}", ops(&program));
+    // Every weight is one, as q·0 + 1: the sum stands still where its grid is coarser.
+    let ones = vec![half::bf16::ONE; 5];
+    let args = [
+        Tensor::from_f32([2, 3, 64], &[4.0; 384]).unwrap(),
+        Tensor::from_i32([5, 8], &[0x1234_5678; 40]).unwrap(),
+        Tensor::from_bf16([5, 1], &[half::bf16::ZERO; 5]).unwrap(),
+        Tensor::from_bf16([5, 1], &ones).unwrap(),
+    ];
+    let product = interpret(&program, &args).unwrap();
+    assert_eq!(product[0].shape(), &[2, 3, 5].into());
+    assert_eq!(product[0].as_f32(), Some(&[256.0; 30][..]));
+
+    let args = [
+        Tensor::from_f32([2, 3, 64], &[5.0; 384]).unwrap(),
+        args[1].clone(),
+        args[2].clone(),
+        args[3].clone(),
+    ];
+    let product = interpret(&program, &args).unwrap();
+    let rounded = (0..64).fold(0.0f32, |sum, _| half::bf16::from_f32(sum + 5.0).to_f32());
+    assert_ne!(rounded, 320.0);
+    assert_eq!(product[0].as_f32(), Some(&[rounded; 30][..]));
+}
+
+#[test]
+fn a_quantised_product_in_f32_or_of_no_stated_order_is_a_dot() {
+    let program = quantised_product(Contract::MlxCpu, DType::F32);
+    assert!(ops(&program).contains(&"Dot") && program.is_exact());
+    for dtype in [DType::F32, DType::BF16] {
+        let program = quantised_product(Contract::Native, dtype);
+        assert!(ops(&program).contains(&"Dot") && !program.is_exact());
+    }
+}
+
 #[test]
 fn native_leaves_orders_roundings_and_functions_to_the_compiler() {
     let program = lowered(Contract::Native, |b| {

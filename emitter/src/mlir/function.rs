@@ -146,6 +146,7 @@ impl Printer<'_> {
                 self.scan(node, *axis, *reverse, *inclusive, *round_each);
             }
             Op::Dot { .. } => self.dot(node),
+            Op::RoundedDot { grid } => self.rounded_dot(node, *grid),
             Op::PackedDot { .. } => {
                 let init = self.fill(&out, &info.shape, info.elem, 0);
                 let operands = [self.name(node.inputs[0]), self.name(node.inputs[1])].join(", ");
@@ -354,7 +355,7 @@ impl Printer<'_> {
             }
             Combine::Sum { round_each, .. } => {
                 text.push_str("      %s = arith.addf %o, %i0 : f32\n");
-                (0.0, rounded(&mut text, "%s", round_each))
+                (0.0, rounded(&mut text, "%s", "q_", round_each))
             }
             Combine::Max => (f32::NEG_INFINITY, extremum(&mut text, "oge")),
             Combine::Min => (f32::INFINITY, extremum(&mut text, "ole")),
@@ -402,7 +403,7 @@ impl Printer<'_> {
         let within = if inclusive { "ule" } else { "ult" };
         let _ = writeln!(text, "      %within = arith.cmpi {within}, %j, %t : index");
         text.push_str("      %s = arith.addf %o, %i0 : f32\n");
-        let sum = rounded(&mut text, "%s", round_each);
+        let sum = rounded(&mut text, "%s", "q_", round_each);
         let _ = writeln!(text, "      %kept = arith.select %within, {sum}, %o : f32");
         let start = if inclusive { -0.0f32 } else { 0.0 };
         let operand: Vec<_> = (0..rank)
@@ -450,6 +451,37 @@ impl Printer<'_> {
             self.signature(node)
         );
         self.line(&text);
+    }
+
+    /// One reduction, in whose body nothing is a contraction: the terms are not written out.
+    fn rounded_dot(&mut self, node: &Node, grid: DType) {
+        let info = self.info(node.output).clone();
+        let rank = info.shape.rank();
+        let out = self.name(node.output).to_owned();
+        let mut text = String::new();
+        text.push_str("      %p = arith.mulf %i0, %i1 to_nearest_even : f32\n");
+        let product = rounded(&mut text, "%p", "p_", Some(grid));
+        let _ = writeln!(text, "      %s = arith.addf %o, {product} : f32");
+        let sum = rounded(&mut text, "%s", "q_", Some(grid));
+        let read = |rows: usize| {
+            let batch = (0..rank - 2).map(Some);
+            IndexMap(batch.chain([Some(rows), Some(rank)]).collect())
+        };
+        let init = self.fill(&out, &info.shape, info.elem, 0);
+        let mut reduced = vec![false; rank];
+        reduced.push(true);
+        let generic = Generic {
+            node,
+            maps: vec![
+                types::affine_map(rank + 1, &read(rank - 2)),
+                types::affine_map(rank + 1, &read(rank - 1)),
+                types::affine_map(rank + 1, &IndexMap::identity(rank)),
+            ],
+            reduced,
+            init,
+            init_type: types::value(&info),
+        };
+        self.generic(&generic, &text, &sum);
     }
 
     fn gather(&mut self, node: &Node, axis: usize) {
@@ -504,9 +536,10 @@ impl Printer<'_> {
     }
 }
 
-fn rounded(text: &mut String, value: &str, grid: Option<DType>) -> String {
+/// `value` on a grid; `prefix` begins the names in between.
+fn rounded(text: &mut String, value: &str, prefix: &str, grid: Option<DType>) -> String {
     match grid {
-        Some(DType::BF16) => body::round_bf16(text, value, "q_"),
+        Some(DType::BF16) => body::round_bf16(text, value, prefix),
         _ => value.to_owned(),
     }
 }

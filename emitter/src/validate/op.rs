@@ -13,6 +13,7 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
     if matches!(
         op,
         Op::Dot { .. }
+            | Op::RoundedDot { .. }
             | Op::PackedDot { .. }
             | Op::DirectConvolution { .. }
             | Op::Reduce { .. }
@@ -53,6 +54,10 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
             x.shape.dims().to_vec()
         }
         (Op::Dot { .. }, [lhs, rhs]) => dot(&lhs.shape, &rhs.shape)?,
+        (Op::RoundedDot { grid }, [lhs, rhs]) => {
+            round_each_of(Some(*grid))?;
+            dot(&lhs.shape, &rhs.shape)?
+        }
         (Op::PackedDot { .. }, [lhs, rhs]) => packed_dot(&lhs.shape, &rhs.shape)?,
         (
             Op::DirectConvolution {

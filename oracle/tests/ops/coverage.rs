@@ -27,7 +27,7 @@ primitives! {
     Input Weight Constant Arange Full
     Add Subtract Multiply Divide Maximum Minimum Power LogAddExp GreaterEqual LogicalAnd LogicalNot
     BitwiseBinary Negative Square Sqrt Sigmoid Tanh Exp Log Sin Cos AsType Select
-    Reduce Scan Softmax Matmul AddMM Convolution
+    Reduce Scan Softmax Matmul AddMM QuantizedMatmul Convolution
     Broadcast ExpandDims Squeeze Transpose Reshape Flatten Unflatten Slice Pad Concatenate Split
     GatherAxis
 }
@@ -88,6 +88,11 @@ fn examples() -> Vec<Op> {
         Op::AddMM {
             alpha: 1.0,
             beta: 1.0,
+        },
+        Op::QuantizedMatmul {
+            group_size: 64,
+            bits: 4,
+            transpose: true,
         },
         Op::Convolution {
             strides: vec![1],

@@ -1,12 +1,14 @@
 //! Quantised matrices: every element there is, extreme scales, group sizes, views.
 
+use std::ops::Range;
+
 use stages::{
     DType, Tensor,
-    graph::{Builder, Quantized, ValueId},
+    graph::{Builder, Op, Quantized, ValueId},
 };
 
 use crate::{
-    case::{Case, case_with_weights},
+    case::{Case, case, case_with_weights},
     values::{FLOATS, Random, noise, tensor},
 };
 
@@ -92,6 +94,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for dtype in FLOATS {
         cases.extend(dequantised(dtype));
+        cases.extend(products(dtype));
     }
     cases
 }
@@ -126,22 +129,123 @@ fn dequantised(dtype: DType) -> Vec<Case> {
     let matrix = Matrix::random(dtype, [6, 64], 64, 3);
     let name = format!("dequantize one row {dtype}");
     cases.push(case_with_weights(name, &[], &matrix.weights(), |b, w| {
-        let rows = w
-            .iter()
-            .map(|&part| row(b, part, 4))
-            .collect::<Result<Vec<_>, _>>()?;
+        let row = |&part: &ValueId| {
+            let columns = b.shape(part)[1];
+            b.apply(slice(4..5, columns), &[part])
+        };
+        let rows = w.iter().map(row).collect::<Result<Vec<_>, _>>()?;
         b.dequantize(matrix.of(&rows))
     }));
     cases
 }
 
-/// One row of a matrix, as a matrix.
-fn row(b: &mut Builder, x: ValueId, at: usize) -> Result<ValueId, stages::graph::GraphError> {
-    let columns = b.shape(x)[1];
-    let slice = stages::graph::Op::Slice {
-        start: vec![at, 0],
-        stop: vec![at + 1, columns],
+/// `[M, K]·[N, K]` by their extents and the group size.
+const SIZES: [([usize; 3], usize); 8] = [
+    ([1, 64, 8], 64),
+    ([5, 128, 17], 64),
+    ([17, 256, 40], 64),
+    ([3, 1536, 33], 64),
+    ([7, 96, 5], 32),
+    ([2, 640, 3], 128),
+    ([33, 64, 1], 64),
+    ([1, 2048, 100], 32),
+];
+
+fn products(dtype: DType) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (i, ([m, k, n], group_size)) in SIZES.into_iter().enumerate() {
+        let matrix = Matrix::random(dtype, [n, k], group_size, i as u64);
+        let x = [noise(dtype, [m, k], 40 + i as u64)];
+        let name = format!("QuantizedMatmul {m}x{k}x{n} {group_size} {dtype}");
+        cases.push(product(name, &x, &matrix, true));
+    }
+    for bits in [2, 8] {
+        let matrix = Matrix {
+            words: Matrix::random(dtype, [6, 16 * bits], 32, 60).words,
+            bits,
+            ..Matrix::random(dtype, [6, 64], 64, 61)
+        };
+        let x = [noise(dtype, [3, 64], 64)];
+        let name = format!("QuantizedMatmul {bits} bits {dtype}");
+        cases.push(product(name, &x, &matrix, true));
+    }
+    for (m, k, n) in [(5, 3, 64), (1, 200, 192), (4, 1, 128)] {
+        let matrix = Matrix::random(dtype, [k, n], 64, 70);
+        let x = [noise(dtype, [m, k], 71)];
+        let name = format!("QuantizedMatmul plain {m}x{k}x{n} {dtype}");
+        cases.push(product(name, &x, &matrix, false));
+    }
+    for shape in [&[192][..], &[2, 3, 192], &[2, 1, 3, 192]] {
+        let matrix = Matrix::random(dtype, [9, 192], 64, 80);
+        let x = [noise(dtype, shape, 81)];
+        let name = format!("QuantizedMatmul of {shape:?} {dtype}");
+        cases.push(product(name, &x, &matrix, true));
+    }
+    cases.extend(extreme_products(dtype));
+    let matrix = Matrix::random(dtype, [10, 128], 64, 90);
+    let mut parts = vec![noise(dtype, [128, 6], 91)];
+    parts.extend(matrix.weights());
+    let name = format!("QuantizedMatmul of views {dtype}");
+    cases.push(case(name, &parts, |b, x| {
+        let turned = b.transpose(x[0], &[1, 0])?;
+        let part = |b: &mut Builder, x: ValueId| {
+            let columns = b.shape(x)[1];
+            b.apply(slice(1..8, columns), &[x])
+        };
+        let rows = [part(b, x[1])?, part(b, x[2])?, part(b, x[3])?];
+        b.quantized_linear(turned, matrix.of(&rows))
+    }));
+    cases
+}
+
+/// The largest and the smallest values there are, on both sides.
+fn extreme_products(dtype: DType) -> Vec<Case> {
+    let matrix = Matrix::extreme(dtype);
+    let mut cases = Vec::new();
+    let tiny = f32::from_bits(0x0001_0000);
+    for (i, size) in [tiny, 1e-39, 1e-30, 1.0, 1e30, f32::from_bits(0x7F7F_0000)]
+        .into_iter()
+        .enumerate()
+    {
+        let values = noise(dtype, [3, 32], 100 + i as u64)
+            .to_f32()
+            .unwrap()
+            .into_owned();
+        let values: Vec<f32> = values.iter().map(|x| x / 32.0 * size).collect();
+        let x = [tensor(dtype, [3, 32], &values)];
+        let name = format!("QuantizedMatmul of extreme values by {size:e} {dtype}");
+        cases.push(product(name, &x, &matrix, true));
+    }
+    let mut zeros = vec![-0.0; 32];
+    zeros.extend([0.0, -0.0].repeat(16));
+    zeros.extend(
+        [
+            [1.0, -1.0].repeat(15),
+            vec![f32::INFINITY, f32::NEG_INFINITY],
+        ]
+        .concat(),
+    );
+    let x = [tensor(dtype, [3, 32], &zeros)];
+    let name = format!("QuantizedMatmul of zeros and infinities {dtype}");
+    cases.push(product(name, &x, &matrix, true));
+    cases
+}
+
+fn product(name: String, x: &[Tensor], matrix: &Matrix, transpose: bool) -> Case {
+    case_with_weights(name, x, &matrix.weights(), |b, x| {
+        let op = Op::QuantizedMatmul {
+            group_size: matrix.group_size,
+            bits: matrix.bits,
+            transpose,
+        };
+        b.apply(op, x)
+    })
+}
+
+fn slice(rows: Range<usize>, columns: usize) -> Op {
+    Op::Slice {
+        start: vec![rows.start, 0],
+        stop: vec![rows.end, columns],
         strides: vec![1, 1],
-    };
-    b.apply(slice, &[x])
+    }
 }

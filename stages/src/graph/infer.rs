@@ -157,6 +157,7 @@ const fn arity(op: &Op) -> Option<usize> {
         | Op::Pad { .. }
         | Op::GatherAxis { .. } => 2,
         Op::Select | Op::AddMM { .. } => 3,
+        Op::QuantizedMatmul { .. } => 4,
         Op::Concatenate { .. } => return None,
         _ => 1,
     })
@@ -308,6 +309,11 @@ fn unbounded(op: &Op, inputs: &[&ValueInfo]) -> Result<ValueInfo, GraphError> {
             )?;
             Ok(product)
         }
+        Op::QuantizedMatmul {
+            group_size,
+            bits,
+            transpose,
+        } => quantized_matmul(&apply, *group_size, *bits, *transpose),
         Op::Convolution { .. } => convolution(&apply),
         _ => movement(&apply),
     }
@@ -334,6 +340,92 @@ fn matmul(apply: &Apply<'_>, a: usize, b: usize) -> Result<ValueInfo, GraphError
         dtype: lhs.dtype,
         view: View::Contiguous,
     })
+}
+
+/// MLX's sizes (`quantized.cpp`, CPU) but for elements that do not fill a word evenly. It divides
+/// by the number of x's elements, so there must be some.
+fn quantized_matmul(
+    apply: &Apply<'_>,
+    group_size: usize,
+    bits: usize,
+    transpose: bool,
+) -> Result<ValueInfo, GraphError> {
+    let x = apply.inputs[0];
+    apply.require_float(0)?;
+    apply.require(
+        matches!(group_size, 32 | 64 | 128) && matches!(bits, 2 | 4 | 8),
+        "groups are of 32, 64 or 128 elements, elements of 2, 4 or 8 bits",
+    )?;
+    let matrix = [1, 2, 3].map(|i| apply.inputs[i]);
+    let shapes = matrix.map(|part| (&part.shape, part.dtype));
+    let [rows, columns] = quantized_extents(apply.op.name(), shapes, group_size, bits)?;
+    if matrix[1].dtype != x.dtype {
+        return Err(apply.dtype_error("x must have the scales' dtype"));
+    }
+    apply.require(matrix[0].shape.rank() == 2, "words must be a matrix")?;
+    let (inner, outer) = if transpose {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    };
+    apply.require(
+        x.shape.dims().last() == Some(&inner),
+        &format!("x must have {inner} columns"),
+    )?;
+    apply.require(x.shape.elements() > 0, "x must not be empty")?;
+    let mut dims = x.shape.dims().to_vec();
+    if let Some(last) = dims.last_mut() {
+        *last = outer;
+    }
+    Ok(ValueInfo {
+        shape: dims.into(),
+        dtype: x.dtype,
+        view: View::Contiguous,
+    })
+}
+
+/// The last two extents of the quantised matrix that words, scales and biases are.
+pub(super) fn quantized_extents(
+    op: &'static str,
+    parts: [(&Shape, DType); 3],
+    group_size: usize,
+    bits: usize,
+) -> Result<[usize; 2], GraphError> {
+    let [words, scales, biases] = parts;
+    let columns = columns(words.0.dims(), scales.0.dims(), group_size, bits);
+    let Some(extents) = columns.filter(|_| scales.0 == biases.0) else {
+        return Err(GraphError::Shape {
+            op,
+            shapes: parts.map(|part| part.0.to_string()).join(" and "),
+            reason: format!("they are no matrix of {bits} bits in groups of {group_size}"),
+        });
+    };
+    if words.1 != DType::U32 || !scales.1.is_float() || scales.1 != biases.1 {
+        return Err(GraphError::DType {
+            op,
+            dtypes: parts.map(|part| part.1.to_string()).join(" and "),
+            reason: "they must be U32 and twice the same float".into(),
+        });
+    }
+    Ok(extents)
+}
+
+fn columns(
+    words: &[usize],
+    scales: &[usize],
+    group_size: usize,
+    bits: usize,
+) -> Option<[usize; 2]> {
+    let ([lead @ .., rows, packed], [scaled @ .., of, groups]) = (words, scales) else {
+        return None;
+    };
+    let columns = packed.checked_mul(32usize.checked_div(bits)?)?;
+    let fits = 32 % bits == 0
+        && group_size > 0
+        && lead == scaled
+        && rows == of
+        && groups.checked_mul(group_size) == Some(columns);
+    fits.then_some([*rows, columns])
 }
 
 fn convolution(apply: &Apply<'_>) -> Result<ValueInfo, GraphError> {

@@ -115,6 +115,14 @@ pub enum Op {
         alpha: f32,
         beta: f32,
     },
+    /// Operands x `[.., K]`, U32 words, scales and biases: x times a matrix of affinely quantised
+    /// elements, `[N, K]` if `transpose`, else `[K, N]`; see [`Quantized`](super::Quantized). All
+    /// but the words are of one float dtype.
+    QuantizedMatmul {
+        group_size: usize,
+        bits: usize,
+        transpose: bool,
+    },
     /// Input `[B, spatial.., C]`, weight `[O, kernel.., C / groups]`, channels last.
     Convolution {
         strides: Vec<usize>,
@@ -214,6 +222,7 @@ impl Op {
             Op::Softmax { .. } => "Softmax",
             Op::Matmul => "Matmul",
             Op::AddMM { .. } => "AddMM",
+            Op::QuantizedMatmul { .. } => "QuantizedMatmul",
             Op::Convolution { .. } => "Convolution",
             Op::Broadcast { .. } => "Broadcast",
             Op::ExpandDims { .. } => "ExpandDims",

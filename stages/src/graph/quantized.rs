@@ -1,6 +1,6 @@
 //! MLX's functions of affinely quantised matrices (`mx.dequantize`, `mx.quantized_matmul`).
 
-use super::{BitwiseKind, Builder, GraphError, Op, ValueId};
+use super::{BitwiseKind, Builder, GraphError, Op, ValueId, infer::quantized_extents};
 use crate::DType;
 
 type Built = Result<ValueId, GraphError>;
@@ -30,7 +30,7 @@ impl Builder {
     /// `ops.cpp`), so they are added here, as its export has them.
     ///
     /// # Errors
-    /// When shapes or dtypes do not fit, or elements are not of 2, 4 or 8 bits.
+    /// When shapes or dtypes do not fit, or elements do not fill a word evenly.
     pub fn dequantize(&mut self, matrix: Quantized) -> Built {
         self.check(&matrix)?;
         let Quantized {
@@ -64,42 +64,35 @@ impl Builder {
         self.reshape(values, shape)
     }
 
-    /// Whether it is a quantised matrix.
+    /// `nn.QuantizedLinear` without bias: `mx.quantized_matmul(x, .., transpose=True)`, x `[.., K]`.
+    /// Where x and scales are of two dtypes, each of x, scales and biases is cast to the common
+    /// one. MLX neither flattens x nor transposes anything.
+    ///
+    /// # Errors
+    /// When shapes or dtypes do not fit.
+    pub fn quantized_linear(&mut self, x: ValueId, matrix: Quantized) -> Built {
+        self.check(&matrix)?;
+        let (own, scales) = (self.dtype(x), self.dtype(matrix.scales));
+        let dtype = own.promote(scales).ok_or_else(|| GraphError::DType {
+            op: "QuantizedMatmul",
+            dtypes: format!("{own} and {scales}"),
+            reason: "the common dtype is not supported".into(),
+        })?;
+        let op = Op::QuantizedMatmul {
+            group_size: matrix.group_size,
+            bits: matrix.bits,
+            transpose: true,
+        };
+        let x = self.astype(x, dtype)?;
+        let scales = self.astype(matrix.scales, dtype)?;
+        let biases = self.astype(matrix.biases, dtype)?;
+        self.apply(op, &[x, matrix.words, scales, biases])
+    }
+
     fn check(&self, matrix: &Quantized) -> Result<(), GraphError> {
-        let op = "dequantize";
-        let &Quantized {
-            words,
-            scales,
-            biases,
-            group_size,
-            bits,
-        } = matrix;
-        let shapes = [words, scales, biases].map(|part| self.shape(part));
-        let [w, s, _] = shapes.map(|shape| shape.dims());
-        let supported = matches!(bits, 2 | 4 | 8);
-        let fits = supported
-            && group_size > 0
-            && shapes[1] == shapes[2]
-            && w.len() >= 2
-            && w.len() == s.len()
-            && w[..w.len() - 1] == s[..s.len() - 1]
-            && w[w.len() - 1].checked_mul(32 / bits) == s[s.len() - 1].checked_mul(group_size);
-        if !fits {
-            return Err(GraphError::Shape {
-                op,
-                shapes: shapes.map(ToString::to_string).join(" and "),
-                reason: format!("they are no matrix of {bits} bits in groups of {group_size}"),
-            });
-        }
-        let dtypes = [words, scales, biases].map(|part| self.dtype(part));
-        if dtypes[0] != DType::U32 || !dtypes[1].is_float() || dtypes[1] != dtypes[2] {
-            return Err(GraphError::DType {
-                op,
-                dtypes: dtypes.map(|dtype| dtype.to_string()).join(" and "),
-                reason: "they must be U32 and twice the same float".into(),
-            });
-        }
-        Ok(())
+        let parts = [matrix.words, matrix.scales, matrix.biases];
+        let parts = parts.map(|part| (self.shape(part), self.dtype(part)));
+        quantized_extents("dequantize", parts, matrix.group_size, matrix.bits).map(|_| ())
     }
 }
 
@@ -155,6 +148,59 @@ mod tests {
         assert_eq!(rest, expected);
     }
 
+    /// As the export has it: three casts where x and the scales differ, and nothing else.
+    #[test]
+    fn a_quantised_linear_layer_is_one_primitive_and_casts() {
+        let names = |x: DType, scales: DType| {
+            let mut b = Builder::new();
+            let m = matrix(&mut b, [40, 16], [40, 2], scales);
+            let x = b.input("x", [2, 3, 128], x);
+            let y = b.quantized_linear(x, m).unwrap();
+            assert_eq!(b.shape(y), &[2, 3, 40].into());
+            let graph = b.finish();
+            let names = graph.nodes().skip(4).map(|(_, node)| node.op.name());
+            names.collect::<Vec<_>>()
+        };
+        let (bf16, f32) = (DType::BF16, DType::F32);
+        assert_eq!(names(bf16, bf16), ["QuantizedMatmul"]);
+        assert_eq!(names(f32, bf16), ["AsType", "AsType", "QuantizedMatmul"]);
+        assert_eq!(names(bf16, f32), ["AsType", "QuantizedMatmul"]);
+    }
+
+    #[test]
+    fn a_product_that_does_not_fit_is_an_error() {
+        let mut b = Builder::new();
+        let m = matrix(&mut b, [40, 16], [40, 2], DType::F32);
+        let mut product = |shape: &[usize], dtype, group_size, transpose| {
+            let x = b.input("x", shape, dtype);
+            let op = Op::QuantizedMatmul {
+                group_size,
+                bits: 4,
+                transpose,
+            };
+            b.apply(op, &[x, m.words, m.scales, m.biases])
+        };
+        assert!(product(&[5, 128], DType::F32, 64, true).is_ok());
+        assert!(product(&[128], DType::F32, 64, true).is_ok());
+        assert!(product(&[40], DType::F32, 64, false).is_ok());
+        let error = product(&[5, 127], DType::F32, 64, true).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "apply QuantizedMatmul to [5,127] and [40,16] and [40,2] and [40,2]: x must have 128 \
+             columns"
+        );
+        for (shape, dtype, group_size) in [
+            (&[5, 128][..], DType::BF16, 64),
+            (&[5, 128], DType::I32, 64),
+            (&[5, 128], DType::F32, 32),
+            (&[5, 128], DType::F32, 16),
+            (&[0, 128], DType::F32, 64),
+            (&[], DType::F32, 64),
+        ] {
+            assert!(product(shape, dtype, group_size, true).is_err());
+        }
+    }
+
     #[test]
     fn parts_that_are_no_matrix_are_errors() {
         let error = |words, scales, dtype| {
@@ -171,7 +217,7 @@ mod tests {
         assert!(error([4, 8], [4, 1], DType::I32).contains("twice the same float"));
         let mut b = Builder::new();
         let m = matrix(&mut b, [4, 8], [4, 1], DType::F32);
-        for (group_size, bits) in [(0, 4), (64, 3), (64, 32), (usize::MAX, 8)] {
+        for (group_size, bits) in [(0, 4), (64, 3), (64, 32), (64, 0), (usize::MAX, 8)] {
             let odd = Quantized {
                 group_size,
                 bits,

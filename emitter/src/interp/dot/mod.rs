@@ -15,6 +15,7 @@ use super::{
     kernel::widen,
     wide,
 };
+pub(super) use tile::Step;
 use tile::{DEEP, Sweep, TALL, WIDE};
 
 /// A matrix `[rows, k]`: row-major, or in tiles of `tile` rows, `[rows / tile, k, tile]`.
@@ -95,7 +96,7 @@ impl Matrix<'_> {
 }
 
 /// `[batch.., M, K] · [batch.., N, K] → [batch.., M, N]`.
-pub(super) fn dot(lhs: &Array, rhs: &Array, fused: bool, shape: &Shape) -> Array {
+pub(super) fn dot(lhs: &Array, rhs: &Array, step: Step, shape: &Shape) -> Array {
     let dims = shape.dims();
     let rank = dims.len();
     let (m, n, k) = (dims[rank - 2], dims[rank - 1], lhs.shape[rank - 1]);
@@ -115,7 +116,7 @@ pub(super) fn dot(lhs: &Array, rhs: &Array, fused: bool, shape: &Shape) -> Array
             k,
             tile: 1,
         };
-        multiply(&left, &right, fused, out);
+        multiply(&left, &right, step, out);
     };
     if !out.is_empty() && k > 0 {
         // Threads go to whole products first; what is left of them joins inside a product.
@@ -132,7 +133,7 @@ pub(super) fn dot(lhs: &Array, rhs: &Array, fused: bool, shape: &Shape) -> Array
 }
 
 /// `[M/t, K, t, 1] · [N/u, K, u, 1] → [M/t, N/u, t, u]`.
-pub(super) fn packed_dot(lhs: &Array, rhs: &Array, fused: bool, shape: &Shape) -> Array {
+pub(super) fn packed_dot(lhs: &Array, rhs: &Array, step: Step, shape: &Shape) -> Array {
     let matrix = |array: &'_ Array| {
         let dims = array.shape.dims();
         (dims[0] * dims[2], dims[1], dims[2])
@@ -152,7 +153,7 @@ pub(super) fn packed_dot(lhs: &Array, rhs: &Array, fused: bool, shape: &Shape) -
             k,
             tile: u,
         };
-        multiply(&left, &right, fused, &mut flat);
+        multiply(&left, &right, step, &mut flat);
     }
     // [M/t, t, N/u, u] to [M/t, N/u, t, u].
     let mut out = vec![0.0; flat.len()];
@@ -176,7 +177,7 @@ pub(super) fn packed_dot(lhs: &Array, rhs: &Array, fused: bool, shape: &Shape) -
 }
 
 /// `out[m, n] = Σₖ left[m, k]·right[n, k]` from the +0 that `out` holds.
-fn multiply(left: &Matrix<'_>, right: &Matrix<'_>, fused: bool, out: &mut [f32]) {
+fn multiply(left: &Matrix<'_>, right: &Matrix<'_>, step: Step, out: &mut [f32]) {
     let (m, n) = (left.rows, right.rows);
     let panels = right.panels();
     let threads = rayon::current_num_threads();
@@ -188,7 +189,7 @@ fn multiply(left: &Matrix<'_>, right: &Matrix<'_>, fused: bool, out: &mut [f32])
         out.par_chunks_mut(rows * n)
             .enumerate()
             .for_each(|(i, out)| {
-                sweep(left, i * rows, &panels, n, fused, out);
+                sweep(left, i * rows, &panels, n, step, out);
             });
         return;
     }
@@ -201,7 +202,7 @@ fn multiply(left: &Matrix<'_>, right: &Matrix<'_>, fused: bool, out: &mut [f32])
         .map(|(i, panels)| {
             let n = columns.min(n - i * columns);
             let mut part = vec![0.0; m * n];
-            sweep(left, 0, panels, n, fused, &mut part);
+            sweep(left, 0, panels, n, step, &mut part);
             part
         })
         .collect();
@@ -219,7 +220,7 @@ fn sweep(
     first: usize,
     panels: &[[f32; WIDE]],
     n: usize,
-    fused: bool,
+    step: Step,
     out: &mut [f32],
 ) {
     let k = left.k;
@@ -235,7 +236,7 @@ fn sweep(
                 wide::widest(Sweep {
                     left: &left[depth.clone()],
                     right: &panel[depth.clone()],
-                    fused,
+                    step,
                     out: &mut out[strip * TALL * n..],
                     stride: n,
                     column: column * WIDE,

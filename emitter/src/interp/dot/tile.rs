@@ -1,6 +1,34 @@
 //! One tile of accumulators: [`TALL`] rows by [`WIDE`] columns, held in registers.
 
+use stages::DType;
+
 use crate::interp::wide::{Eight, Loop};
+
+/// How a product is added to its output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::interp) enum Step {
+    /// The product is rounded, then the sum.
+    Separate,
+    /// Both at once.
+    Fused,
+    /// As `Separate`, each rounded to BF16 as well.
+    Bf16,
+}
+
+impl Step {
+    /// The step of a product in F32.
+    pub(in crate::interp) const fn of(fused: bool) -> Step {
+        if fused { Step::Fused } else { Step::Separate }
+    }
+
+    /// The step that rounds onto a grid.
+    pub(in crate::interp) fn rounded(grid: DType) -> Step {
+        match grid {
+            DType::BF16 => Step::Bf16,
+            _ => Step::Separate,
+        }
+    }
+}
 
 /// Rows of a tile.
 pub(super) const TALL: usize = 6;
@@ -17,7 +45,7 @@ pub(super) const DEEP: usize = 256;
 pub(super) struct Sweep<'a> {
     pub(super) left: &'a [[f32; TALL]],
     pub(super) right: &'a [[f32; WIDE]],
-    pub(super) fused: bool,
+    pub(super) step: Step,
     /// Rows of `stride` elements; there may be fewer than the tile has.
     pub(super) out: &'a mut [f32],
     pub(super) stride: usize,
@@ -34,14 +62,11 @@ impl Loop for Sweep<'_> {
         for (row, out) in tile.iter_mut().zip(self.out.chunks(self.stride)) {
             row[..width].copy_from_slice(&out[self.column..self.column + width]);
         }
-        if self.fused {
-            accumulate(&mut tile, self.left, self.right, |acc: V, a, b| {
-                a.mul_add(b, acc)
-            });
-        } else {
-            accumulate(&mut tile, self.left, self.right, |acc: V, a, b| {
-                acc.add(a.mul(b))
-            });
+        let (left, right) = (self.left, self.right);
+        match self.step {
+            Step::Separate => accumulate::<V, Separate>(&mut tile, left, right),
+            Step::Fused => accumulate::<V, Fused>(&mut tile, left, right),
+            Step::Bf16 => accumulate::<V, Bf16>(&mut tile, left, right),
         }
         for (row, out) in tile.iter().zip(self.out.chunks_mut(self.stride)) {
             out[self.column..self.column + width].copy_from_slice(&row[..width]);
@@ -49,12 +74,42 @@ impl Loop for Sweep<'_> {
     }
 }
 
+/// A [`Step`] as a type: closures are not sure to be inlined, and outside of [`Loop::run`] they
+/// would be code for the baseline.
+trait Adding {
+    fn add<V: Eight>(acc: V, a: V, b: V) -> V;
+}
+
+struct Separate;
+struct Fused;
+struct Bf16;
+
+impl Adding for Separate {
+    #[inline(always)]
+    fn add<V: Eight>(acc: V, a: V, b: V) -> V {
+        acc.add(a.mul(b))
+    }
+}
+
+impl Adding for Fused {
+    #[inline(always)]
+    fn add<V: Eight>(acc: V, a: V, b: V) -> V {
+        a.mul_add(b, acc)
+    }
+}
+
+impl Adding for Bf16 {
+    #[inline(always)]
+    fn add<V: Eight>(acc: V, a: V, b: V) -> V {
+        acc.add(a.mul(b).round_bf16()).round_bf16()
+    }
+}
+
 #[inline(always)]
-fn accumulate<V: Eight>(
+fn accumulate<V: Eight, A: Adding>(
     tile: &mut [[f32; WIDE]; TALL],
     left: &[[f32; TALL]],
     right: &[[f32; WIDE]],
-    add: impl Fn(V, V, V) -> V,
 ) {
     let mut acc = [[V::splat(0.0); 2]; TALL];
     for (acc, row) in acc.iter_mut().zip(tile.iter()) {
@@ -64,7 +119,7 @@ fn accumulate<V: Eight>(
         let b = load::<V>(b);
         for row in 0..TALL {
             let a = V::splat(a[row]);
-            acc[row] = [add(acc[row][0], a, b[0]), add(acc[row][1], a, b[1])];
+            acc[row] = [A::add(acc[row][0], a, b[0]), A::add(acc[row][1], a, b[1])];
         }
     }
     for (acc, row) in acc.iter().zip(tile.iter_mut()) {
@@ -96,12 +151,12 @@ mod tests {
         let right: Vec<[f32; WIDE]> = (0..50)
             .map(|k| std::array::from_fn(|i| 1.0 / value(k * WIDE + i)))
             .collect();
-        for fused in [false, true] {
+        for step in [Step::Separate, Step::Fused, Step::Bf16] {
             let (mut plain, mut wide) = (vec![0.5; 4 * 21], vec![0.5; 4 * 21]);
             let sweep = |out| Sweep {
                 left: &left,
                 right: &right,
-                fused,
+                step,
                 out,
                 stride: 21,
                 column: 16,

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use mlx_rs::Array;
-use mlx_sys::{mlx_array, mlx_vector_array};
+use mlx_sys::{mlx_array, mlx_optional_int, mlx_vector_array};
 use stages::{
     DType, Shape, Tensor,
     graph::{BitwiseKind, Op, ReduceKind, ValueInfo},
@@ -105,6 +105,26 @@ impl Session {
             Op::Matmul => call!(self, mlx_matmul(x(0)?, x(1)?)),
             Op::AddMM { alpha, beta } => {
                 call!(self, mlx_addmm(x(0)?, x(1)?, x(2)?, *alpha, *beta))
+            }
+            Op::QuantizedMatmul {
+                group_size,
+                bits,
+                transpose,
+            } => {
+                let [group_size, bits] = [some_int(*group_size)?, some_int(*bits)?];
+                call!(
+                    self,
+                    mlx_quantized_matmul(
+                        x(0)?,
+                        x(1)?,
+                        x(2)?,
+                        x(3)?,
+                        *transpose,
+                        group_size,
+                        bits,
+                        c"affine".as_ptr(),
+                    )
+                )
             }
             Op::Convolution {
                 strides,
@@ -235,6 +255,13 @@ impl Session {
         };
         result.map(|array| self.value(array))
     }
+}
+
+fn some_int(value: usize) -> Result<mlx_optional_int, Message> {
+    Ok(mlx_optional_int {
+        value: int(value)?,
+        has_value: true,
+    })
 }
 
 /// A scalar as MLX makes one of a Python float: rounded to F32, then to the dtype.
