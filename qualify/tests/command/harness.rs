@@ -31,6 +31,11 @@ impl Place {
         self.0.path().join("work").join(name)
     }
 
+    /// The temporary files there are.
+    pub fn temporaries(&self) -> Vec<String> {
+        below(&self.temporary())
+    }
+
     fn temporary(&self) -> PathBuf {
         self.0.path().join("temporary")
     }

@@ -137,3 +137,28 @@ fn an_interrupted_capture_says_where_it_was() {
     ended.says("interrupted: compile 0 of 1 modules, at tapped");
     assert!(place.holds().is_empty());
 }
+
+/// A process that is killed cannot tidy up, so the next one does, and only then.
+#[test]
+fn temporary_files_of_a_killed_run_go_when_the_next_one_starts() {
+    let place = Place::new();
+    let mut run = place
+        .command("--stage sscp_conv_* --no-cache")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    wait_until_it_minds(run.id());
+    let left = || place.temporaries().len();
+    while left() == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    let next = || place.command("stages").output().unwrap();
+    assert!(next().status.success());
+    assert!(left() > 0, "a folder in use was removed");
+    killpg(Pid::from_raw(run.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
+    run.wait().unwrap();
+    assert!(left() > 0, "nothing was left to remove");
+    place.ended("stages", next()).exits(0);
+}
