@@ -1,8 +1,10 @@
 //! Questions that a running operation answers about itself.
 //!
 //! [`order`] reveals in which order an operation adds its terms, from its results alone; [`ops`]
-//! asks that of single operations of a level-one graph, on MLX and on IREE.
+//! asks that of single operations of a level-one graph, on MLX and on IREE. [`controls`] makes
+//! mistakes on purpose, to find out whether a comparison notices.
 
+pub mod controls;
 pub mod ops;
 pub mod order;
 mod random;

@@ -112,6 +112,12 @@ impl Builder {
         )
     }
 
+    /// A value handed in where a graph was cut: of the memory order it had where it was made.
+    pub fn given(&mut self, name: &str, info: ValueInfo) -> ValueId {
+        let name = name.to_owned();
+        self.push(Op::Input { name }, Vec::new(), info)
+    }
+
     /// A scalar of the given dtype, as a Python number becomes one beside an array.
     pub fn scalar(&mut self, value: f64, dtype: DType) -> ValueId {
         self.source(Op::Constant { value }, Shape::scalar(), dtype)

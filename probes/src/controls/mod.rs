@@ -1,0 +1,16 @@
+//! Negative controls: mistakes in the graph of the candidate that a comparison must notice.
+//!
+//! A [`Mutation`] changes the level-one graph of a single [`Step`], and so what is emitted for it.
+//! [`mutations`] finds those of any step by rules over the primitives; [`Inputs`] says on which
+//! inputs a mutation shows where it does not on a run's own, and [`reason`] why it shows on none.
+
+mod inputs;
+mod mutation;
+mod pieces;
+mod rules;
+mod step;
+
+pub use inputs::{Inputs, left_padded, magnified, needs, reason};
+pub use mutation::Mutation;
+pub use rules::{Mutated, mutations, named};
+pub use step::Step;
