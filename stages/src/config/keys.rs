@@ -75,6 +75,10 @@ impl<'a> Keys<'a> {
         self.object.contains_key(key)
     }
 
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.object.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
     pub(super) fn get(&self, key: &str) -> Result<(String, &'a Value), ConfigError> {
         let path = self.path(key);
         match self.object.get(key) {

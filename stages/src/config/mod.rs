@@ -12,6 +12,7 @@
 mod error;
 mod keys;
 mod preprocessor;
+mod quantization;
 
 use std::{
     fs::File,
@@ -25,6 +26,7 @@ use sha2::{Digest, Sha256};
 
 pub use error::ConfigError;
 pub use preprocessor::padding_side;
+pub use quantization::Quantization;
 
 use keys::Keys;
 
@@ -127,6 +129,8 @@ pub struct AudioConfig {
     pub soft_tokens: usize,
     /// Width of the text model.
     pub text_hidden: usize,
+    /// How quantised tensors are, if any are.
+    pub quantization: Option<Quantization>,
     sha256: String,
 }
 
@@ -166,6 +170,7 @@ impl AudioConfig {
             text_hidden: root
                 .object("text_config")?
                 .integer("hidden_size", EXTENTS)?,
+            quantization: quantization::quantization(&root)?,
             sha256: hex(&Sha256::digest(text)),
         })
     }

@@ -200,6 +200,19 @@ proptest! {
     }
 
     #[test]
+    fn no_quantisation_panics(value in any_json(), mode in any_json(), module in ".{0,20}") {
+        for value in [
+            value.clone(),
+            serde_json::json!({"group_size": value, "bits": 4}),
+            serde_json::json!({"group_size": 64, "bits": 4, "mode": mode, module: value}),
+        ] {
+            let mut json = small();
+            json["quantization"] = value;
+            let _ = parse(&json);
+        }
+    }
+
+    #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
         let _ = AudioConfig::parse(&bytes);
     }
