@@ -102,6 +102,16 @@ pub enum CheckpointError {
         /// The dtype it has, as the file names it.
         found: String,
     },
+    /// Quantised rows that are not made of whole groups.
+    #[error(
+        "use the quantised modules of embed_audio: groups of {group_size} do not divide hidden_size {hidden}"
+    )]
+    Groups {
+        /// Elements of a group.
+        group_size: usize,
+        /// Elements of a row.
+        hidden: usize,
+    },
     /// Bytes that do not make the tensor.
     #[error(transparent)]
     Tensor(#[from] TensorError),

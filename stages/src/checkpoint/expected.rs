@@ -1,6 +1,45 @@
-//! Which audio tensors a checkpoint must hold, derived from its configuration.
+//! Which audio tensors a checkpoint must hold, derived from its configuration and from which of
+//! its modules are quantised.
 
-use crate::{Shape, config::AudioConfig};
+use crate::{
+    DType, Shape,
+    config::{AudioConfig, Quantization},
+};
+
+/// Which of the modules that MLX quantises are: their weight is U32 words then, with scales and
+/// biases beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct QuantizedModules {
+    /// `embed_audio.embedding`.
+    pub embedding: bool,
+    /// `embed_audio.embedding_projection`.
+    pub projection: bool,
+}
+
+impl QuantizedModules {
+    /// Those of which `holds` says that there is such a tensor: scales are what tells.
+    pub(super) fn seen(holds: impl Fn(&str) -> bool) -> Self {
+        let scaled = |module: &str| holds(&format!("{module}.{SCALES}"));
+        QuantizedModules {
+            embedding: scaled(EMBEDDING),
+            projection: scaled(PROJECTION),
+        }
+    }
+
+    /// Whether the module of that name is.
+    pub fn has(self, module: &str) -> bool {
+        match module {
+            EMBEDDING => self.embedding,
+            PROJECTION => self.projection,
+            _ => false,
+        }
+    }
+}
+
+const EMBEDDING: &str = "embed_audio.embedding";
+const PROJECTION: &str = "embed_audio.embedding_projection";
+const SCALES: &str = "scales";
+const BIASES: &str = "biases";
 
 /// How a tensor's axes may be ordered in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +54,13 @@ pub enum Layout {
     DepthwiseConv1d,
 }
 
-/// A tensor a checkpoint must hold, in BF16.
+/// A tensor a checkpoint must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedTensor {
     /// Its name without the prefix `model.`.
     pub name: String,
+    /// BF16, or U32 for the words of a quantised module.
+    pub dtype: DType,
     /// Its shape in this project, which is MLX's.
     pub shape: Shape,
     /// How a file may order the axes.
@@ -41,8 +82,20 @@ impl ExpectedTensor {
 
 /// Every tensor below `audio_tower.` and `embed_audio.` (canonical names, in the order of the
 /// computation): 5 of the subsampling, 22 of each conformer block and 4 of the embedder, 273 for
-/// the published models.
+/// the published models. Nothing is quantised.
 pub fn expected_tensors(config: &AudioConfig) -> Vec<ExpectedTensor> {
+    expected_tensors_with(config, QuantizedModules::default())
+}
+
+/// [`expected_tensors`] where these modules are quantised, which adds two for each: 277 for the
+/// published models in 4 bits. A configuration without [`AudioConfig::quantization`] has none.
+///
+/// A quantised matrix `[N, K]` is `weight` U32 `[N, K·bits/32]` and `scales` and `biases` BF16
+/// `[N, K/group_size]`, rounded down where they do not divide K.
+pub fn expected_tensors_with(
+    config: &AudioConfig,
+    quantized: QuantizedModules,
+) -> Vec<ExpectedTensor> {
     let mut list = List(Vec::new());
     let hidden = config.hidden;
     for (i, conv) in config.convs.iter().enumerate() {
@@ -50,6 +103,7 @@ pub fn expected_tensors(config: &AudioConfig) -> Vec<ExpectedTensor> {
         let [time, frequency] = conv.kernel;
         list.0.push(ExpectedTensor {
             name: format!("{name}.conv.weight"),
+            dtype: DType::BF16,
             shape: [conv.channels, time, frequency, conv.inputs].into(),
             layout: Layout::Conv2d,
         });
@@ -62,16 +116,13 @@ pub fn expected_tensors(config: &AudioConfig) -> Vec<ExpectedTensor> {
     for i in 0..config.conformer.layers {
         list.conformer_block(&format!("audio_tower.conformer.{i}"), config);
     }
-    list.add(
-        "embed_audio.embedding.weight".into(),
-        [config.vocab.size, hidden],
-    );
+    let quantized = |module| config.quantization.filter(|_| quantized.has(module));
+    let extents = [config.vocab.size, hidden];
+    list.matrix(EMBEDDING, extents, quantized(EMBEDDING));
     list.add("embed_audio.hard_embedding_norm.weight".into(), [hidden]);
     list.add("embed_audio.soft_embedding_norm.weight".into(), [hidden]);
-    list.add(
-        "embed_audio.embedding_projection.weight".into(),
-        [config.text_hidden, hidden],
-    );
+    let extents = [config.text_hidden, hidden];
+    list.matrix(PROJECTION, extents, quantized(PROJECTION));
     list.0
 }
 
@@ -79,11 +130,33 @@ struct List(Vec<ExpectedTensor>);
 
 impl List {
     fn add(&mut self, name: String, shape: impl Into<Shape>) {
+        self.add_as(DType::BF16, name, shape.into());
+    }
+
+    fn add_as(&mut self, dtype: DType, name: String, shape: Shape) {
         self.0.push(ExpectedTensor {
             name,
-            shape: shape.into(),
+            dtype,
+            shape,
             layout: Layout::Fixed,
         });
+    }
+
+    fn matrix(
+        &mut self,
+        module: &str,
+        [rows, columns]: [usize; 2],
+        quantized: Option<Quantization>,
+    ) {
+        let weight = format!("{module}.weight");
+        let Some(Quantization { group_size, bits }) = quantized else {
+            return self.add(weight, [rows, columns]);
+        };
+        let words = [rows, columns * bits / 32].into();
+        self.add_as(DType::U32, weight, words);
+        for part in [SCALES, BIASES] {
+            self.add(format!("{module}.{part}"), [rows, columns / group_size]);
+        }
     }
 
     fn conformer_block(&mut self, block: &str, config: &AudioConfig) {
@@ -110,6 +183,7 @@ impl List {
         self.add(format!("{lconv}.linear_start.weight"), [2 * d, d]);
         self.0.push(ExpectedTensor {
             name: format!("{lconv}.depthwise_conv1d.weight"),
+            dtype: DType::BF16,
             shape: [d, config.conformer.kernel, 1].into(),
             layout: Layout::DepthwiseConv1d,
         });
@@ -149,11 +223,36 @@ mod tests {
         ] {
             json["audio_config"][key] = value;
         }
-        let tensors = expected_tensors(&parse(&json).unwrap());
+        json["quantization"] = json!({"group_size": 64, "bits": 4});
+        let config = parse(&json).unwrap();
+        let tensors = expected_tensors(&config);
         assert_eq!(tensors.len(), 273);
         let values: usize = tensors.iter().map(|t| t.shape.elements()).sum();
         assert_eq!(values, 684_694_048);
         assert_eq!(tensors[2].transformers_shape(), [32, 128, 3, 3].into());
         assert_eq!(tensors[2].shape, [32, 3, 3, 128].into());
+
+        let both = QuantizedModules {
+            embedding: true,
+            projection: true,
+        };
+        let tensors = expected_tensors_with(&config, both);
+        assert_eq!(tensors.len(), 277);
+        let projection = tensors[tensors.len() - 3..]
+            .iter()
+            .map(|t| (t.name.as_str(), t.dtype, t.shape.dims()));
+        let name = |part: &str| format!("embed_audio.embedding_projection.{part}");
+        let expected = [
+            (name("weight"), DType::U32, [2048, 192]),
+            (name("scales"), DType::BF16, [2048, 24]),
+            (name("biases"), DType::BF16, [2048, 24]),
+        ];
+        assert!(
+            projection.eq(expected.iter().map(|(name, dtype, dims)| (
+                name.as_str(),
+                *dtype,
+                &dims[..]
+            )))
+        );
     }
 }

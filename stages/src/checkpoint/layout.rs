@@ -52,10 +52,10 @@ impl Found {
         self,
         expected: &ExpectedTensor,
     ) -> Result<Tensor, CheckpointError> {
-        if self.dtype != Dtype::BF16 {
+        if self.dtype != stored_as(expected.dtype) {
             return Err(CheckpointError::DType {
                 name: self.name,
-                expected: DType::BF16,
+                expected: expected.dtype,
                 found: self.dtype.to_string(),
             });
         }
@@ -78,7 +78,7 @@ impl Found {
                 });
             }
         };
-        let stored = Tensor::shared(DType::BF16, self.shape, self.owner, self.range)?;
+        let stored = Tensor::shared(expected.dtype, self.shape, self.owner, self.range)?;
         match (origin, expected.layout) {
             (Origin::Mlx, _) | (_, Layout::Fixed) => Ok(stored),
             // Only an axis of one element moves.
@@ -87,6 +87,18 @@ impl Found {
             }
             (Origin::Transformers, Layout::Conv2d) => channels_last(&stored, expected),
         }
+    }
+}
+
+/// A dtype as files name it.
+pub(super) const fn stored_as(dtype: DType) -> Dtype {
+    match dtype {
+        DType::Bool => Dtype::BOOL,
+        DType::I32 => Dtype::I32,
+        DType::U32 => Dtype::U32,
+        DType::F16 => Dtype::F16,
+        DType::BF16 => Dtype::BF16,
+        DType::F32 => Dtype::F32,
     }
 }
 

@@ -6,13 +6,17 @@
 //! not read: opening a checkpoint of 10 GB takes milliseconds.
 //!
 //! Below `audio_tower.` and `embed_audio.` a tensor that is missing, left over, of another shape
-//! or not BF16 is an error that names it. Everything else in the files is ignored.
+//! or of another dtype is an error that names it. Everything else in the files is ignored.
+//!
+//! Where the configuration says how, the modules of `embed_audio` whose scales are in the files
+//! are quantised ([`QuantizedModules`]); everything else is BF16.
 
 mod error;
 mod expected;
 mod files;
 pub mod header;
 mod layout;
+mod non_finite;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,20 +25,22 @@ use std::{
 };
 
 use rayon::prelude::*;
-use safetensors::Dtype;
 use sha2::{Digest, Sha256};
 
 pub use error::CheckpointError;
-pub use expected::{ExpectedTensor, Layout, expected_tensors};
+pub use expected::{
+    ExpectedTensor, Layout, QuantizedModules, expected_tensors, expected_tensors_with,
+};
 pub use header::HeaderError;
+pub use non_finite::NonFinite;
 
 use crate::{
-    DType, Tensor,
+    Tensor,
     audio::PaddingSide,
-    config::{AudioConfig, hex, padding_side},
+    config::{AudioConfig, Quantization, hex, padding_side},
     tensor::SharedBytes,
 };
-use layout::{Found, Origin};
+use layout::{Found, Origin, stored_as};
 
 /// The name without the prefix `model.`.
 fn canonical(name: &str) -> &str {
@@ -63,6 +69,7 @@ impl Stored {
 pub struct Checkpoint {
     config: AudioConfig,
     padding_side: PaddingSide,
+    quantized: QuantizedModules,
     tensors: Arc<BTreeMap<String, Stored>>,
 }
 
@@ -76,10 +83,11 @@ impl Checkpoint {
     pub fn open(dir: &Path) -> Result<Checkpoint, CheckpointError> {
         let config = AudioConfig::read(dir)?;
         let padding_side = padding_side(dir, &config)?;
-        let tensors = collect(&config, files::audio_tensors(dir)?)?;
+        let Collected { quantized, tensors } = collect(&config, files::audio_tensors(dir)?)?;
         Ok(Checkpoint {
             config,
             padding_side,
+            quantized,
             tensors: Arc::new(tensors),
         })
     }
@@ -98,10 +106,11 @@ impl Checkpoint {
             .filter(|(name, _)| is_audio(canonical(name)))
             .map(|(name, tensor)| in_memory(&name, tensor))
             .collect();
-        let tensors = collect(&config, found)?;
+        let Collected { quantized, tensors } = collect(&config, found)?;
         Ok(Checkpoint {
             config,
             padding_side: PaddingSide::Right,
+            quantized,
             tensors: Arc::new(tensors),
         })
     }
@@ -114,6 +123,11 @@ impl Checkpoint {
     /// On which side the checkpoint's preprocessor pads clips.
     pub fn padding_side(&self) -> PaddingSide {
         self.padding_side
+    }
+
+    /// Which modules are quantised, as [`AudioConfig::quantization`] says.
+    pub fn quantized(&self) -> QuantizedModules {
+        self.quantized
     }
 
     /// The audio tensor of that canonical name.
@@ -172,14 +186,7 @@ fn digest(chosen: &BTreeMap<&str, &Stored>) -> String {
 }
 
 fn in_memory(name: &str, tensor: Tensor) -> Found {
-    let dtype = match tensor.dtype() {
-        DType::Bool => Dtype::BOOL,
-        DType::I32 => Dtype::I32,
-        DType::U32 => Dtype::U32,
-        DType::F16 => Dtype::F16,
-        DType::BF16 => Dtype::BF16,
-        DType::F32 => Dtype::F32,
-    };
+    let dtype = stored_as(tensor.dtype());
     let (shape, range) = (tensor.shape().clone(), 0..tensor.bytes().len());
     let owner: SharedBytes = Arc::new(tensor);
     Found {
@@ -192,18 +199,32 @@ fn in_memory(name: &str, tensor: Tensor) -> Found {
     }
 }
 
+/// What a configuration asks for out of what was found.
+struct Collected {
+    quantized: QuantizedModules,
+    tensors: BTreeMap<String, Stored>,
+}
+
 /// The expected tensors out of those found, and nothing else.
-fn collect(
-    config: &AudioConfig,
-    found: Vec<Found>,
-) -> Result<BTreeMap<String, Stored>, CheckpointError> {
+fn collect(config: &AudioConfig, found: Vec<Found>) -> Result<Collected, CheckpointError> {
     let mut by_name = BTreeMap::new();
     for tensor in found {
         if let Some(twice) = by_name.insert(tensor.name.clone(), tensor) {
             return Err(CheckpointError::Duplicate(twice.name));
         }
     }
-    let expected = expected_tensors(config);
+    let quantized = match config.quantization {
+        None => QuantizedModules::default(),
+        Some(Quantization { group_size, .. }) => {
+            let seen = QuantizedModules::seen(|name| by_name.contains_key(name));
+            let hidden = config.hidden;
+            if seen != QuantizedModules::default() && !hidden.is_multiple_of(group_size) {
+                return Err(CheckpointError::Groups { group_size, hidden });
+            }
+            seen
+        }
+    };
+    let expected = expected_tensors_with(config, quantized);
     let mut missing = expected
         .iter()
         .filter(|tensor| !by_name.contains_key(&tensor.name));
@@ -228,7 +249,7 @@ fn collect(
             name,
             others: by_name.len(),
         }),
-        None => Ok(tensors),
+        None => Ok(Collected { quantized, tensors }),
     }
 }
 

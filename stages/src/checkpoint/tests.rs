@@ -1,3 +1,5 @@
+mod quantized;
+
 use std::{fs, path::Path};
 
 use half::bf16;
@@ -7,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    Shape,
+    DType, Shape,
     config::tests::{parse, small},
 };
 
@@ -38,11 +40,7 @@ fn save(path: &Path, tensors: &Tensors) {
         .iter()
         .map(|(name, tensor)| {
             let dims = tensor.shape().dims().to_vec();
-            let dtype = if tensor.dtype() == DType::F32 {
-                Dtype::F32
-            } else {
-                Dtype::BF16
-            };
+            let dtype = stored_as(tensor.dtype());
             (name, TensorView::new(dtype, dims, tensor.bytes()).unwrap())
         })
         .collect();
@@ -172,6 +170,47 @@ fn audio_tensors_that_do_not_fit_are_errors_that_name_them() {
     let mut tensors = transformers();
     tensors.insert(CONV_1.into(), counted([4, 3, 3, 8].into()));
     assert!(message(&tensors).starts_with(&format!("choose between two tensors named {CONV_1}")));
+}
+
+#[test]
+fn weights_that_are_not_finite_are_counted_by_name() {
+    let finite = |name: &str| {
+        let shape = expected_tensors(&config())
+            .into_iter()
+            .find(|t| t.name == name)
+            .unwrap()
+            .shape;
+        vec![bf16::ONE; shape.elements()]
+    };
+    let mut tensors: Tensors = expected_tensors(&config())
+        .into_iter()
+        .map(|t| {
+            let tensor = Tensor::from_bf16(t.shape, &finite(&t.name)).unwrap();
+            (t.name, tensor)
+        })
+        .collect();
+    let open = |tensors: &Tensors| Checkpoint::from_tensors(config(), tensors.clone()).unwrap();
+    assert_eq!(open(&tensors).non_finite(), []);
+
+    let (norm, conv) = ("embed_audio.hard_embedding_norm.weight", CONV_1);
+    let mut values = finite(conv);
+    values[3] = bf16::NAN;
+    values[288 - 1] = bf16::NEG_INFINITY;
+    tensors.insert(
+        conv.into(),
+        Tensor::from_bf16([4, 3, 3, 8], &values).unwrap(),
+    );
+    let values = vec![bf16::INFINITY; 20];
+    tensors.insert(norm.into(), Tensor::from_bf16([20], &values).unwrap());
+    let found = |name: &str, nan, infinite| NonFinite {
+        name: name.to_owned(),
+        nan,
+        infinite,
+    };
+    assert_eq!(
+        open(&tensors).non_finite(),
+        [found(conv, 1, 1), found(norm, 0, 20)]
+    );
 }
 
 #[test]
