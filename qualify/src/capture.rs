@@ -9,7 +9,7 @@ use crate::{
     interrupt, memory,
     model::Model,
     run::{self, Events},
-    say, uncompiled,
+    say, uncompiled, weights,
 };
 use reports::{events::Phase, verdict::ExitCode};
 
@@ -32,6 +32,7 @@ pub fn capture(args: &CaptureArgs, events: &Events<'_>) -> Result<ExitCode, Fail
         iree: args.side == Side::Iree,
     };
     let engine = Engine::open(&args.engine, needs)?;
+    weights::non_finite(&model.checkpoint);
     let started = Instant::now();
     let (captures, fingerprint) = match (&args.side, &engine.iree) {
         (Side::Mlx, _) => {

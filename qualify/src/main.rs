@@ -13,6 +13,7 @@ mod run;
 mod scratch;
 mod tree;
 mod uncompiled;
+mod weights;
 
 use std::{
     fmt,

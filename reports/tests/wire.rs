@@ -135,7 +135,10 @@ fn a_judged_boundary_has_every_key_of_the_example() {
         (judged["origin"].clone(), judged["cause"].clone()),
         ("local".into(), "backend".into())
     );
-    assert_eq!(judged["flags"], serde_json::json!(["unguarded"]));
+    assert_eq!(
+        judged["flags"],
+        serde_json::json!(["non_finite", "unguarded"])
+    );
     assert_eq!(
         judged["local"]["ulp"]["histogram"],
         serde_json::json!({"0": 1, "2097152": 1})

@@ -27,7 +27,7 @@ use crate::{
     failure::{Failure, Kind, OrFail},
     memory,
     model::Model,
-    uncompiled,
+    uncompiled, weights,
 };
 
 use candidate::{Candidate, Units};
@@ -85,6 +85,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     };
     let recorded = Recorded::open(args, &model, &plan)?;
     let engine = Engine::open(&args.engine, needs)?;
+    let non_finite = weights::non_finite(&model.checkpoint);
     let mut timing = Timing::default();
 
     let (units, reference) = std::thread::scope(|scope| {
@@ -159,6 +160,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
             contract: model.contract.name().to_owned(),
             bucket: model.inputs.frames.count(),
             clips: model.inputs.clips,
+            non_finite,
         },
         inputs: Inputs {
             audio_sha256: model.inputs.sha256.clone(),

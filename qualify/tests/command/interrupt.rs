@@ -129,15 +129,6 @@ fn a_terminated_run_leaves_nothing_either() {
     assert!(place.holds().is_empty());
 }
 
-#[test]
-fn an_interrupted_capture_says_where_it_was() {
-    let place = Place::new();
-    let line = "capture --side iree --stage sscp_conv_* --no-cache --out f";
-    let ended = interrupted(&place, line, Signal::SIGINT, When::After(1.0)).exits(130);
-    ended.says("interrupted: compile 0 of 1 modules, at tapped");
-    assert!(place.holds().is_empty());
-}
-
 /// A process that is killed cannot tidy up, so the next one does, and only then.
 #[test]
 fn temporary_files_of_a_killed_run_go_when_the_next_one_starts() {

@@ -26,3 +26,4 @@ mod tensors;
 mod terminal;
 mod tree;
 mod usage;
+mod weights;

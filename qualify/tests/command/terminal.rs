@@ -111,3 +111,15 @@ fn the_last_words_stand_alone_where_the_bars_were() {
     assert!(last.contains(" of 3 modules, at "), "{shown:?}");
     assert!(shown.ends_with("\r\n"), "{shown:?}");
 }
+
+#[test]
+fn a_capture_has_bars_and_last_words_too() {
+    let place = Place::new();
+    let mut command = place.command("capture --side iree --stage sscp_conv_* --no-cache --out f");
+    command.env("TERM", "xterm-256color");
+    let (code, shown) = on_terminal(command, 200, Some(("tapped", Signal::SIGINT)));
+    assert_eq!(code, 130, "{shown}");
+    let last = "\r\ninterrupted: compile 0 of 1 modules, at tapped\r\n";
+    assert!(shown.ends_with(last), "{shown:?}");
+    assert!(place.holds().is_empty());
+}

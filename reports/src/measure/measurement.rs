@@ -75,6 +75,12 @@ impl Measurement {
         matches!(self.ulp, Err(NoUlp::OffGrid { .. }))
     }
 
+    /// Whether the reference holds a NaN or an infinity.
+    #[must_use]
+    pub const fn is_non_finite(&self) -> bool {
+        self.reference_finite < self.elements
+    }
+
     /// Whether equality would prove nothing: a float boundary of at least two elements whose
     /// reference is all equal or has nothing finite.
     #[must_use]

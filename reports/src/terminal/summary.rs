@@ -5,7 +5,7 @@ use super::style::{Style, Tone, tone, word};
 use crate::Grid;
 use crate::measure::ulp::distance;
 use crate::verdict::{Origin, Verdict};
-use crate::wire::{Boundary, Measured, NonInterference, Report, WorstElement};
+use crate::wire::{Boundary, Flag, Measured, NonInterference, Report, WorstElement};
 
 /// Renders the summary: how many boundaries came out how, then where to look first.
 pub(super) fn render(report: &Report, style: Style) -> String {
@@ -28,6 +28,12 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     let news = [0, 1].map(|i| wrong[i].filter(|b| suspect[i].is_none_or(|s| s.name != b.name)));
     places(&mut out, "first diverged", news, style);
     reach(&mut out, report, style);
+    let odd = |b: &&Boundary| b.flags.contains(&Flag::NonFinite);
+    if report.boundaries.iter().any(|b| odd(&b)) {
+        let held = style.paint(Tone::Strong, "NaN or infinities");
+        let found = found(report.boundaries.iter().filter(odd));
+        out.push_str(&format!("the reference holds {held} in {found}\n"));
+    }
     out
 }
 
@@ -35,26 +41,40 @@ pub(super) fn render(report: &Report, style: Style) -> String {
 fn reach(out: &mut String, report: &Report, style: Style) {
     let with = |wanted: &[Origin]| {
         let all = report.boundaries.iter();
-        let mut found = all.filter(|b| b.origin.is_some_and(|origin| wanted.contains(&origin)));
-        let first = found.next();
-        (first, first.map_or(0, |_| 1 + found.count() as u64))
+        let of = all.filter(|b| b.origin.is_some_and(|origin| wanted.contains(&origin)));
+        of.collect::<Vec<_>>()
     };
-    let (makes, makers) = with(&[Origin::Local, Origin::Both]);
-    let (inherits, heirs) = with(&[Origin::Inherited]);
-    let part = |first: Option<&Boundary>, n| match first {
-        Some(b) => format!(
-            "{} {}, the first {}",
-            count(n),
-            if n == 1 { "boundary" } else { "boundaries" },
-            b.name
-        ),
+    let makes = with(&[Origin::Local, Origin::Both]);
+    let inherits = with(&[Origin::Inherited]);
+    if makes.is_empty() && inherits.is_empty() {
+        return;
+    }
+    let headings = ["local error", "inherited alone"].map(|text| style.paint(Tone::Strong, text));
+    out.push_str(&format!(
+        "{} in {}; {} in {}\n",
+        headings[0],
+        found(makes),
+        headings[1],
+        found(inherits)
+    ));
+}
+
+/// How many boundaries, and the first: `3 boundaries, the first sscp_conv_0`.
+fn found<'b>(boundaries: impl IntoIterator<Item = &'b Boundary>) -> String {
+    let mut all = boundaries.into_iter();
+    match all.next() {
         None => "no boundary".to_owned(),
-    };
-    if makes.or(inherits).is_some() {
-        out.push_str(&style.paint(Tone::Strong, "local error"));
-        out.push_str(&format!(" in {}; ", part(makes, makers)));
-        out.push_str(&style.paint(Tone::Strong, "inherited alone"));
-        out.push_str(&format!(" in {}\n", part(inherits, heirs)));
+        Some(first) => {
+            let n = 1 + all.count() as u64;
+            format!("{} {}, the first {}", count(n), noun(n), first.name)
+        }
+    }
+}
+
+const fn noun(boundaries: u64) -> &'static str {
+    match boundaries {
+        1 => "boundary",
+        _ => "boundaries",
     }
 }
 
@@ -102,7 +122,7 @@ fn counts(report: &Report) -> String {
             .count() as u64
     };
     let exact = count(of(Verdict::BitExact));
-    let noun = if total == 1 { "boundary" } else { "boundaries" };
+    let noun = noun(total);
     let mut text = format!("{exact} of {} {noun} bit-exact", count(total));
     for verdict in Verdict::ALL.into_iter().skip(1) {
         let n = of(verdict);

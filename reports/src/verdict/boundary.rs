@@ -68,6 +68,8 @@ pub struct Judgement {
     pub origin: Option<Origin>,
     /// A value of either side is off the declared grid.
     pub off_grid: bool,
+    /// The reference holds a NaN or an infinity.
+    pub non_finite: bool,
     /// local.rms² / inherited.rms²; `None` where either is missing or the latter is 0.
     pub share_local: Option<f64>,
 }
@@ -101,6 +103,10 @@ pub fn judge(sides: Sides<'_>) -> Judgement {
             )
         }),
         off_grid: measured.into_iter().flatten().any(Measurement::is_off_grid),
+        non_finite: measured
+            .into_iter()
+            .flatten()
+            .any(Measurement::is_non_finite),
         share_local,
     }
 }
@@ -148,6 +154,15 @@ mod tests {
             Verdict::Diverged
         );
         assert_eq!(judged(&exact, &exact, Verdict::BitExact).share_local, None);
+    }
+
+    #[test]
+    fn what_the_reference_holds_beside_numbers_is_flagged_though_the_bits_are_equal() {
+        let odd = outcome(&[1.0, f32::INFINITY], &[1.0, f32::INFINITY]);
+        let j = judged(&odd, &odd, Verdict::BitExact);
+        assert_eq!((j.verdict, j.non_finite), (Verdict::BitExact, true));
+        let candidates = outcome(&[1.0, 2.0], &[1.0, f32::NAN]);
+        assert!(!judged(&candidates, &candidates, Verdict::BitExact).non_finite);
     }
 
     #[test]

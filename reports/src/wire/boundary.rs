@@ -72,12 +72,14 @@ impl Boundary {
             cause,
             origin,
             off_grid,
+            non_finite,
             share_local,
             ..
         } = judge(sides);
         let measured = |outcome: &Outcome| Measured::new(outcome);
         let flags = [
             (off_grid, Flag::OffGrid),
+            (non_finite, Flag::NonFinite),
             (id.guarded_by.is_empty(), Flag::Unguarded),
         ];
         Self {
@@ -116,6 +118,8 @@ impl Boundary {
 pub enum Flag {
     /// A value of either side is not on the declared grid.
     OffGrid,
+    /// The reference holds a NaN or an infinity.
+    NonFinite,
     /// No negative control was caught on it.
     Unguarded,
 }

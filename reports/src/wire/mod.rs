@@ -26,8 +26,8 @@ pub use fingerprint::{Fingerprint, Gpu, Host, Iree, Mlx};
 pub use io::{ReadError, WriteError, is_stdout, read_report, write_report};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
 pub use report::{
-    Control, ControlOutcome, Inputs, Model, NonInterference, Policy, Report, SCHEMA_VERSION,
-    Timing, Tool,
+    Control, ControlOutcome, Inputs, Model, NonFinite, NonInterference, Policy, Report,
+    SCHEMA_VERSION, Timing, Tool,
 };
 pub use timestamp::rfc3339;
 

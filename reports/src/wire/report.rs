@@ -98,6 +98,20 @@ pub struct Model {
     pub bucket: usize,
     /// Number of clips.
     pub clips: usize,
+    /// The tensors used that hold a NaN or an infinity.
+    #[serde(default)]
+    pub non_finite: Vec<NonFinite>,
+}
+
+/// A tensor of a checkpoint that does not hold numbers only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NonFinite {
+    /// Its name.
+    pub tensor: String,
+    /// How many NaNs.
+    pub nan: u64,
+    /// How many infinities.
+    pub infinite: u64,
 }
 
 /// The inputs of a run.
