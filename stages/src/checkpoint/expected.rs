@@ -82,9 +82,9 @@ impl ExpectedTensor {
 
 /// Every tensor below `audio_tower.` and `embed_audio.` (canonical names, in the order of the
 /// computation): 5 of the subsampling, 22 of each conformer block and 4 of the embedder, 273 for
-/// the published models. Nothing is quantised.
+/// the published models. Each of the modules in [`AudioConfig::quantized`] adds two.
 pub fn expected_tensors(config: &AudioConfig) -> Vec<ExpectedTensor> {
-    expected_tensors_with(config, QuantizedModules::default())
+    expected_tensors_with(config, config.quantized)
 }
 
 /// [`expected_tensors`] where these modules are quantised, which adds two for each: 277 for the

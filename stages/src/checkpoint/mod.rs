@@ -69,7 +69,6 @@ impl Stored {
 pub struct Checkpoint {
     config: AudioConfig,
     padding_side: PaddingSide,
-    quantized: QuantizedModules,
     tensors: Arc<BTreeMap<String, Stored>>,
 }
 
@@ -81,13 +80,13 @@ impl Checkpoint {
     /// When a file is missing or malformed, or the audio tensors are not what the configuration
     /// asks for.
     pub fn open(dir: &Path) -> Result<Checkpoint, CheckpointError> {
-        let config = AudioConfig::read(dir)?;
+        let mut config = AudioConfig::read(dir)?;
         let padding_side = padding_side(dir, &config)?;
         let Collected { quantized, tensors } = collect(&config, files::audio_tensors(dir)?)?;
+        config.quantized = quantized;
         Ok(Checkpoint {
             config,
             padding_side,
-            quantized,
             tensors: Arc::new(tensors),
         })
     }
@@ -98,7 +97,7 @@ impl Checkpoint {
     /// # Errors
     /// When the audio tensors are not what the configuration asks for.
     pub fn from_tensors(
-        config: AudioConfig,
+        mut config: AudioConfig,
         tensors: HashMap<String, Tensor>,
     ) -> Result<Checkpoint, CheckpointError> {
         let found = tensors
@@ -107,15 +106,15 @@ impl Checkpoint {
             .map(|(name, tensor)| in_memory(&name, tensor))
             .collect();
         let Collected { quantized, tensors } = collect(&config, found)?;
+        config.quantized = quantized;
         Ok(Checkpoint {
             config,
             padding_side: PaddingSide::Right,
-            quantized,
             tensors: Arc::new(tensors),
         })
     }
 
-    /// The configuration.
+    /// The configuration, with [`AudioConfig::quantized`] as the tensors show it.
     pub fn config(&self) -> &AudioConfig {
         &self.config
     }
@@ -123,11 +122,6 @@ impl Checkpoint {
     /// On which side the checkpoint's preprocessor pads clips.
     pub fn padding_side(&self) -> PaddingSide {
         self.padding_side
-    }
-
-    /// Which modules are quantised, as [`AudioConfig::quantization`] says.
-    pub fn quantized(&self) -> QuantizedModules {
-        self.quantized
     }
 
     /// The audio tensor of that canonical name.

@@ -28,6 +28,7 @@ pub use error::ConfigError;
 pub use preprocessor::padding_side;
 pub use quantization::Quantization;
 
+use crate::checkpoint::QuantizedModules;
 use keys::Keys;
 
 /// The longest batch of features the encoder takes: 30 s of sound in frames of 10 ms.
@@ -131,6 +132,8 @@ pub struct AudioConfig {
     pub text_hidden: usize,
     /// How quantised tensors are, if any are.
     pub quantization: Option<Quantization>,
+    /// Which modules are quantised. The file does not say: an opened checkpoint knows.
+    pub quantized: QuantizedModules,
     sha256: String,
 }
 
@@ -171,6 +174,7 @@ impl AudioConfig {
                 .object("text_config")?
                 .integer("hidden_size", EXTENTS)?,
             quantization: quantization::quantization(&root)?,
+            quantized: QuantizedModules::default(),
             sha256: hex(&Sha256::digest(text)),
         })
     }

@@ -72,7 +72,7 @@ fn the_scales_in_a_file_say_which_modules_are_quantised() {
             projection,
         };
         let checkpoint = open(&usual(), &tensors(quantized)).unwrap();
-        assert_eq!(checkpoint.quantized(), quantized);
+        assert_eq!(checkpoint.config().quantized, quantized);
         assert_eq!(quantized.has(EMBEDDING), embedding);
         assert_eq!(quantized.has(PROJECTION), projection);
         let weight = checkpoint.tensor(&part(PROJECTION, "weight")).unwrap();

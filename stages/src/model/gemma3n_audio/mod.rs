@@ -49,6 +49,15 @@ impl Model<'_> {
         Ok(weight)
     }
 
+    /// A checkpoint tensor of packed words, the same in every profile.
+    fn words(&mut self, name: &str, shape: &[usize]) -> ValueId {
+        let builder = &mut self.builder;
+        *self
+            .weights
+            .entry(name.to_owned())
+            .or_insert_with(|| builder.weight(name, shape, DType::U32))
+    }
+
     /// Registers the boundary `stage.name`.
     fn mark(
         &mut self,

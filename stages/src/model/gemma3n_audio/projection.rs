@@ -3,8 +3,8 @@
 
 use super::{Model, pooling::Pooled};
 use crate::{
-    config::AudioConfig,
-    graph::{GraphError, ValueId},
+    config::{AudioConfig, Quantization},
+    graph::{Builder, GraphError, Quantized, ValueId},
 };
 
 const NAME: &str = "projection";
@@ -49,7 +49,7 @@ impl Model<'_> {
         let weight = format!("{PATH}.{kind}_embedding_norm.weight");
         let normed = self.rms_norm(x, Some(&weight), eps)?;
         self.mark(NAME, &format!("{kind}_norm"), normed, "Normalised.")?;
-        let projected = self.linear(&format!("{PATH}.embedding_projection"), normed, outputs)?;
+        let projected = self.projection(normed, outputs)?;
         let about = "Projected to the text model's width.";
         self.mark(NAME, &format!("{kind}_linear"), projected, about)?;
         let normed = self.rms_norm(projected, None, eps)?;
@@ -57,12 +57,64 @@ impl Model<'_> {
         self.mark(NAME, &format!("{kind}_post_norm"), normed, about)
     }
 
-    /// The row of the embedding table that the last token of the vocabulary looks up, `[1,1,D]`.
+    /// `embed_audio.embedding_projection`: `nn.Linear`, or `nn.QuantizedLinear` of a checkpoint in
+    /// which it is quantised.
+    fn projection(&mut self, x: ValueId, outputs: usize) -> Result<ValueId, GraphError> {
+        let path = format!("{PATH}.embedding_projection");
+        match self.config.quantization {
+            Some(quantization) if self.config.quantized.projection => {
+                let extents = [outputs, self.config.hidden];
+                let matrix = self.quantized(&path, extents, quantization)?;
+                self.builder.quantized_linear(x, matrix)
+            }
+            _ => self.linear(&path, x, outputs),
+        }
+    }
+
+    /// The row of the embedding table that the last token of the vocabulary looks up, `[1,1,D]`:
+    /// of `nn.Embedding`, or of `nn.QuantizedEmbedding`, which looks up words, scales and biases
+    /// and dequantises what it found.
     fn padding_row(&mut self) -> Result<ValueId, GraphError> {
         let (hidden, vocab) = (self.config.hidden, self.config.vocab.clone());
-        let table = self.weight(&format!("{PATH}.embedding.weight"), &[vocab.size, hidden])?;
-        let b = &mut self.builder;
-        let row = b.slice(table, 0, vocab.padding..vocab.padding + 1, 1)?;
-        b.reshape(row, [1, 1, hidden])
+        let path = format!("{PATH}.embedding");
+        let row = |b: &mut Builder, table: ValueId| {
+            let row = b.slice(table, 0, vocab.padding..vocab.padding + 1, 1)?;
+            let width = b.shape(row)[1];
+            b.reshape(row, [1, 1, width])
+        };
+        match self.config.quantization {
+            Some(quantization) if self.config.quantized.embedding => {
+                let extents = [vocab.size, hidden];
+                let mut table = self.quantized(&path, extents, quantization)?;
+                let b = &mut self.builder;
+                for part in [&mut table.words, &mut table.scales, &mut table.biases] {
+                    *part = row(b, *part)?;
+                }
+                b.dequantize(table)
+            }
+            _ => {
+                let table = self.weight(&format!("{path}.weight"), &[vocab.size, hidden])?;
+                row(&mut self.builder, table)
+            }
+        }
+    }
+
+    /// A quantised matrix `[rows, columns]` of the checkpoint; scales and biases in the profile's
+    /// dtype for weights.
+    fn quantized(
+        &mut self,
+        path: &str,
+        [rows, columns]: [usize; 2],
+        Quantization { group_size, bits }: Quantization,
+    ) -> Result<Quantized, GraphError> {
+        let groups = [rows, columns / group_size];
+        let words = [rows, columns * bits / 32];
+        Ok(Quantized {
+            words: self.words(&format!("{path}.weight"), &words),
+            scales: self.weight(&format!("{path}.scales"), &groups)?,
+            biases: self.weight(&format!("{path}.biases"), &groups)?,
+            group_size,
+            bits,
+        })
     }
 }

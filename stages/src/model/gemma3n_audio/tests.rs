@@ -225,3 +225,31 @@ fn a_model_of_absurd_size_is_an_error() {
         }
     }
 }
+
+#[test]
+fn quantised_modules_are_dequantised_where_they_are_read() {
+    let mut json = small();
+    json["quantization"] = serde_json::json!({"group_size": 64, "bits": 4});
+    json["audio_config"]["hidden_size"] = serde_json::json!(320);
+    let mut config = parse(&json).unwrap();
+    config.quantized.projection = true;
+    config.quantized.embedding = true;
+    for profile in Profile::ALL {
+        let graph = audio_encoder(&config, profile, 1, Frames::Exact(40)).unwrap();
+        let count = |name: &str| graph.nodes().filter(|(_, n)| n.op.name() == name).count();
+        assert_eq!(count("QuantizedMatmul"), 2);
+        assert_eq!(count("BitwiseBinary"), 16);
+        let expected = expected_tensors(&config);
+        let weights = graph.nodes().filter_map(|(_, node)| match &node.op {
+            Op::Weight { name } => Some((name, &node.info)),
+            _ => None,
+        });
+        let mut read = 0;
+        for (name, info) in weights {
+            let tensor = expected.iter().find(|tensor| tensor.name == *name).unwrap();
+            assert_eq!((tensor.dtype, &tensor.shape), (info.dtype, &info.shape));
+            read += 1;
+        }
+        assert_eq!(read, expected.len(), "every tensor is read once");
+    }
+}
