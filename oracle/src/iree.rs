@@ -243,6 +243,7 @@ impl IreeSide {
         )?;
         if resident {
             kept().insert(key, buffer.clone());
+            supply.kept(&arg.source);
         }
         Ok(buffer)
     }

@@ -1,15 +1,46 @@
 //! Where the arguments of an emitted program come from when it is run.
 
+use std::collections::BTreeMap;
+
 use emitter::{
     prepare::{self, PrepareError},
     program::{Arg, Prepare, Source},
 };
-use stages::Tensor;
+use stages::{Checkpoint, Tensor};
 
 /// Hands out the tensors that programs take.
 pub trait Supply {
     /// The tensor of that source, before preparation.
     fn tensor(&self, source: &Source) -> Option<Tensor>;
+
+    /// Told that the tensor of that source was prepared and is kept where it is used.
+    fn kept(&self, _source: &Source) {}
+}
+
+/// A checkpoint's weights and a model's inputs, for who runs nothing else on them: the memory of
+/// weights in files is given back as soon as they are prepared.
+#[derive(Clone, Copy, Debug)]
+pub struct Shipped<'a> {
+    /// The weights.
+    pub checkpoint: &'a Checkpoint,
+    /// The inputs, by name.
+    pub inputs: &'a BTreeMap<String, Tensor>,
+}
+
+impl Supply for Shipped<'_> {
+    fn tensor(&self, source: &Source) -> Option<Tensor> {
+        match source {
+            Source::Input(name) => self.inputs.get(name).cloned(),
+            Source::Weight(name) => self.checkpoint.tensor(name).cloned(),
+            Source::Boundary(_) => None,
+        }
+    }
+
+    fn kept(&self, source: &Source) {
+        if let Source::Weight(name) = source {
+            self.checkpoint.release(name);
+        }
+    }
 }
 
 impl<F: Fn(&Source) -> Option<Tensor>> Supply for F {

@@ -1,17 +1,23 @@
 //! The encoder at published dimensions: what the shipped module costs.
 //!
-//! `cargo bench -p oracle --bench encoder -- [--fixture NAME] [--frames T]… [--profile P] [--threads N]
+//! `cargo bench -p oracle --bench encoder -- [--fixture NAME | --checkpoint DIR] [--frames T]… [--profile P] [--threads N]
 //! [--contract mlx-cpu|native] [--exact] [--rounds N] [--steps] [--families] [--compile] [--dump DIR]`: compiles the
 //! production module for a bucket (or, with `--exact`, for T frames), with seeded weights, and
 //! prints one JSON object: compile time, median and least time of a call, the process's peak
 //! memory. `--steps` also times every boundary's step on its own values; `--families` prints what
-//! exactness costs, family by family; `--compile` only what compiling takes; `--dump` writes the
+//! exactness costs, family by family; `--compile` only what compiling takes; `--save DIR` writes the
+//! fixture as a checkpoint and ends (for `--checkpoint`); `--dump` writes the
 //! module's text.
 
 mod compile;
 mod families;
 
-use std::{error::Error, fs, path::PathBuf, time::Instant};
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use emitter::{
     Contract, Cut,
@@ -20,10 +26,11 @@ use emitter::{
     program::Source,
 };
 use fixtures::Fixture;
-use oracle::iree::IreeSide;
+use oracle::{iree::IreeSide, supply::Shipped};
 use runtime::{DeviceKind, Native, Toolchain};
+use safetensors::tensor::TensorView;
 use stages::{
-    Boundary, Profile, Tensor,
+    Boundary, Checkpoint, Profile, Tensor,
     audio::{LogMel, MEL_BINS, Overlong, PaddingSide, Waveform},
     model::gemma3n_audio::{Batch, Frames, audio_encoder},
 };
@@ -32,10 +39,12 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 struct Args {
     fixture: String,
+    checkpoint: Option<PathBuf>,
     frames: Vec<usize>,
     profile: Profile,
     contract: Contract,
     threads: usize,
+    save: Option<PathBuf>,
     exact: bool,
     rounds: usize,
     steps: bool,
@@ -48,10 +57,12 @@ impl Args {
     fn read() -> Result<Args> {
         let mut args = Args {
             fixture: "encoder-real".to_owned(),
+            checkpoint: None,
             frames: Vec::new(),
             profile: Profile::Bf16,
             contract: Contract::MlxCpu,
             threads: 2,
+            save: None,
             exact: false,
             rounds: 5,
             steps: false,
@@ -64,11 +75,13 @@ impl Args {
             let mut value = || given.next().ok_or(format!("{name} needs a value"));
             match name.as_str() {
                 "--fixture" => args.fixture = value()?,
+                "--checkpoint" => args.checkpoint = Some(value()?.into()),
                 "--frames" => args.frames.push(value()?.parse()?),
                 "--profile" => args.profile = value()?.parse()?,
                 "--contract" => args.contract = value()?.parse()?,
                 "--threads" => args.threads = value()?.parse()?,
                 "--rounds" => args.rounds = value()?.parse()?,
+                "--save" => args.save = Some(value()?.into()),
                 "--dump" => args.dump = Some(value()?.into()),
                 "--exact" => args.exact = true,
                 "--steps" => args.steps = true,
@@ -87,18 +100,41 @@ impl Args {
 
 fn main() -> Result<()> {
     let args = Args::read()?;
-    let fixture = Fixture::named(&args.fixture, 0)?;
+    let checkpoint = match &args.checkpoint {
+        Some(dir) => Checkpoint::open(dir)?,
+        None => Fixture::named(&args.fixture, 0)?.checkpoint,
+    };
+    if let Some(dir) = &args.save {
+        return save(&checkpoint, &args.fixture, dir);
+    }
+    let recording = fixtures::data_dir()?.join("audio/jfk.wav");
     let toolchain = Toolchain::new(&Native::locate()?, None);
     let iree = IreeSide::open(DeviceKind::LocalTask, Some(args.threads), toolchain)?;
     for &frames in &args.frames {
-        measure(&args, &fixture, &iree, frames)?;
+        measure(&args, &checkpoint, &features(&recording, frames)?, &iree)?;
     }
     Ok(())
 }
 
+/// Writes a fixture's audio tensors as a checkpoint, which is then mapped and not generated.
+fn save(checkpoint: &Checkpoint, fixture: &str, dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir)?;
+    let config = fixtures::data_dir()?.join(fixture).join("config.json");
+    fs::copy(config, dir.join("config.json"))?;
+    let mut views = Vec::new();
+    for (name, tensor) in checkpoint.tensors() {
+        let dims = tensor.shape().dims().to_vec();
+        let view = TensorView::new(safetensors::Dtype::BF16, dims, tensor.bytes())?;
+        views.push((name, view));
+    }
+    let format = [("format".to_owned(), "mlx".to_owned())].into();
+    let file = dir.join("model.safetensors");
+    Ok(safetensors::serialize_to_file(views, Some(format), &file)?)
+}
+
 /// The recording's features, repeated or cut to that many frames.
-fn features(fixture: &Fixture, frames: usize) -> Result<Batch> {
-    let wave = Waveform::read(&fixture.audio)?;
+fn features(recording: &Path, frames: usize) -> Result<Batch> {
+    let wave = Waveform::read(recording)?;
     let features = LogMel::new().extract(&[&wave], PaddingSide::Right, Overlong::Reject)?;
     let mel: Vec<f32> = features
         .mel
@@ -111,19 +147,18 @@ fn features(fixture: &Fixture, frames: usize) -> Result<Batch> {
     Ok(Batch::new(mel, vec![true; frames])?)
 }
 
-fn measure(args: &Args, fixture: &Fixture, iree: &IreeSide, frames: usize) -> Result<()> {
-    let batch = features(fixture, frames)?;
+fn measure(args: &Args, checkpoint: &Checkpoint, batch: &Batch, iree: &IreeSide) -> Result<()> {
+    let frames = batch.frames();
     let stated = match (args.exact, Frames::bucket_of(frames)) {
         (false, Some(bucket)) => bucket,
         _ => Frames::Exact(frames),
     };
     let inputs = batch.inputs(stated)?;
-    let supply = |source: &Source| match source {
-        Source::Input(name) => inputs.get(name).cloned(),
-        Source::Weight(name) => fixture.checkpoint.tensor(name).cloned(),
-        Source::Boundary(_) => None,
+    let supply = Shipped {
+        checkpoint,
+        inputs: &inputs,
     };
-    let graph = audio_encoder(fixture.checkpoint.config(), args.profile, 1, stated)?;
+    let graph = audio_encoder(checkpoint.config(), args.profile, 1, stated)?;
     let last: Vec<&Boundary> = graph
         .boundaries()
         .iter()

@@ -15,7 +15,6 @@ use super::{
     CheckpointError, canonical, header, is_audio,
     layout::{Found, Origin},
 };
-use crate::tensor::SharedBytes;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -116,11 +115,12 @@ fn read_file(path: &Path) -> Result<Vec<Found>, CheckpointError> {
             shape: entry.shape,
             owner: bytes.clone(),
             range: entry.bytes,
+            map: Some(bytes.clone()),
         })
         .collect())
 }
 
-fn map(path: &Path) -> std::io::Result<SharedBytes> {
+fn map(path: &Path) -> std::io::Result<Arc<Mmap>> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::new(

@@ -6,8 +6,9 @@
 //! anything else; without it the prefix `model.` of the name, which MLX's files do not have.
 //! mlx-vlm's own guess takes such a tensor for MLX's whatever the file says.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
+use memmap2::Mmap;
 use safetensors::Dtype;
 
 use super::{CheckpointError, ExpectedTensor, Layout};
@@ -44,6 +45,8 @@ pub(super) struct Found {
     pub(super) origin: Origin,
     pub(super) owner: SharedBytes,
     pub(super) range: Range<usize>,
+    /// The file, if it is one that is mapped.
+    pub(super) map: Option<Arc<Mmap>>,
 }
 
 impl Found {

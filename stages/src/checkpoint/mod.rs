@@ -20,10 +20,12 @@ mod non_finite;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Range,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
+use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -54,6 +56,8 @@ fn is_audio(canonical: &str) -> bool {
 #[derive(Debug)]
 struct Stored {
     tensor: Tensor,
+    /// Where it lies in a mapped file.
+    mapped: Option<(Arc<Mmap>, Range<usize>)>,
     sha256: OnceLock<[u8; 32]>,
 }
 
@@ -129,6 +133,21 @@ impl Checkpoint {
         self.tensors.get(name).map(|stored| &stored.tensor)
     }
 
+    /// Gives back the memory into which a tensor was read from its file, for who has prepared it
+    /// and will not read it again soon. Its values stay: reading them reads the file again. Nothing
+    /// happens to tensors that are not in a file.
+    pub fn release(&self, name: &str) {
+        let Some((map, range)) = self.tensors.get(name).and_then(|s| s.mapped.as_ref()) else {
+            return;
+        };
+        // SAFETY: the mapping is of a file and read-only, so what is dropped is read again from
+        // the file, with the same values, whenever anyone looks at it.
+        // Only advice: where the system refuses, the memory stays.
+        let _ = unsafe {
+            map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
+        };
+    }
+
     /// All audio tensors with their canonical names, in order of the names.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &Tensor)> {
         self.tensors
@@ -190,6 +209,7 @@ fn in_memory(name: &str, tensor: Tensor) -> Found {
         shape,
         owner,
         range,
+        map: None,
     }
 }
 
@@ -231,7 +251,10 @@ fn collect(config: &AudioConfig, found: Vec<Found>) -> Result<Collected, Checkpo
     let mut tensors = BTreeMap::new();
     for tensor in &expected {
         if let Some(found) = by_name.remove(&tensor.name) {
+            let range = found.range.clone();
+            let mapped = found.map.clone().map(|map| (map, range));
             let stored = Stored {
+                mapped,
                 tensor: found.into_canonical(tensor)?,
                 sha256: OnceLock::new(),
             };

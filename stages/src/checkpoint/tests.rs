@@ -362,3 +362,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_released_tensor_still_has_its_values() {
+    let dir = saved(&transformers());
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let name = "audio_tower.conformer.0.attention.post.weight";
+    let before = checkpoint.tensor(name).unwrap().bytes().to_vec();
+    checkpoint.release(name);
+    assert_eq!(checkpoint.tensor(name).unwrap().bytes(), before);
+    checkpoint.release("no such tensor");
+    let in_memory = Checkpoint::from_tensors(config(), transformers()).unwrap();
+    in_memory.release(name);
+    assert_eq!(in_memory.tensor(name).unwrap().bytes(), before);
+}
