@@ -51,3 +51,13 @@ fn mixed_equals_mlx_vlm() {
 fn f32_equals_mlx_vlm() {
     equals_mlx_vlm(Profile::F32);
 }
+
+/// Recorded from the pooling on, which depends on everything before it.
+#[test]
+fn a_4_bit_checkpoint_equals_mlx_vlm() {
+    for profile in [Profile::Bf16, Profile::Mixed, Profile::F32] {
+        let recording = format!("encoder-jfk4bit-{profile}");
+        let pair = Pair::new(&recording, "tiny-4bit", profile);
+        assert_eq!(equal_boundaries(&pair), 11, "{profile}");
+    }
+}
