@@ -58,7 +58,8 @@ pub struct ModelArgs {
     #[arg(long)]
     pub ops: bool,
 
-    /// A fixture of the repository: `tiny` or `sscp-real` [default: tiny]
+    /// A fixture of the repository: `tiny`, `tiny-4bit`, `sscp-real`, `encoder-real-2` or
+    /// `encoder-real` [default: tiny]
     #[arg(long, value_name = "NAME", conflicts_with = "checkpoint")]
     pub fixture: Option<String>,
 

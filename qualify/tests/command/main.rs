@@ -18,6 +18,7 @@ mod libraries;
 mod ops;
 mod outputs;
 mod pipes;
+mod quantized;
 mod recorded;
 mod report;
 mod sides;
