@@ -5,6 +5,7 @@
 //! mistakes on purpose, to find out whether a comparison notices.
 
 pub mod controls;
+pub mod envelope;
 pub mod ops;
 pub mod order;
 mod random;
