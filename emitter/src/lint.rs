@@ -226,7 +226,7 @@ fn off_grid(program: &Program, node: &Node, kinds: &mut Vec<FindingKind>) {
             Combine::Max | Combine::Min => operands.iter().all(|info| info.grid == grid),
         },
         Op::PrefixScan { round_each, .. } => *round_each == Some(grid),
-        Op::RoundedDot { grid: onto } => *onto == grid,
+        Op::RoundedDot { grid: onto } | Op::PackedRoundedDot { grid: onto } => *onto == grid,
         // Found as narrow above if there is anything to add.
         Op::Dot { .. } | Op::PackedDot { .. } | Op::DirectConvolution { .. } => kinds
             .iter()

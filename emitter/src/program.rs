@@ -142,6 +142,12 @@ pub enum Op {
         /// What they are rounded onto.
         grid: DType,
     },
+    /// [`Op::RoundedDot`] on a right operand in tiles of rows, `[M, K] · [N/t, K, t] →
+    /// [M, N/t, t]`: a form the layout pass gives, the same additions in the same order.
+    PackedRoundedDot {
+        /// What products and partial sums are rounded onto.
+        grid: DType,
+    },
     /// [`Op::Dot`] on operands packed in tiles of rows, `[M/t, K, t, 1] · [N/t, K, t, 1] →
     /// [M/t, N/t, t, t]`: a form the layout pass gives, the same additions in the same order.
     PackedDot {
@@ -229,6 +235,7 @@ impl Op {
             Op::PrefixScan { .. } => "PrefixScan",
             Op::Dot { .. } => "Dot",
             Op::RoundedDot { .. } => "RoundedDot",
+            Op::PackedRoundedDot { .. } => "PackedRoundedDot",
             Op::PackedDot { .. } => "PackedDot",
             Op::DirectConvolution { .. } => "DirectConvolution",
             Op::Patches { .. } => "Patches",

@@ -226,6 +226,9 @@ fn evaluate(program: &Program, index: usize, operands: &[&Array]) -> Result<Arra
         }
         (&Op::Dot { fused, .. }, [lhs, rhs]) => dot::dot(lhs, rhs, Step::of(fused), shape),
         (&Op::RoundedDot { grid }, [lhs, rhs]) => dot::dot(lhs, rhs, Step::rounded(grid), shape),
+        (&Op::PackedRoundedDot { grid }, [lhs, rhs]) => {
+            dot::tiled_dot(lhs, rhs, Step::rounded(grid), shape)
+        }
         (&Op::PackedDot { fused, .. }, [lhs, rhs]) => {
             dot::packed_dot(lhs, rhs, Step::of(fused), shape)
         }

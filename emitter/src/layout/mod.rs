@@ -8,6 +8,7 @@
 mod fold;
 mod order;
 mod pack;
+mod rounded;
 mod tidy;
 
 #[cfg(test)]
@@ -17,7 +18,7 @@ use crate::program::Program;
 
 /// The program in the form that is printed.
 pub fn lay_out(program: &Program) -> Program {
-    tidy::tidy(&order::order(&pack::pack(&tidy::tidy(&fold::fold(
-        program,
-    )))))
+    let folded = tidy::tidy(&fold::fold(program));
+    let packed = rounded::tile(&pack::pack(&folded));
+    tidy::tidy(&order::order(&packed))
 }

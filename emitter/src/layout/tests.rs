@@ -6,7 +6,7 @@ use half::bf16;
 use proptest::prelude::*;
 use stages::{
     DType, Graph, Tensor,
-    graph::{Builder, Op as Primitive, ValueId},
+    graph::{Builder, Op as Primitive, Quantized, ValueId},
 };
 
 use super::lay_out;
@@ -15,7 +15,7 @@ use crate::{
     interp::interpret,
     lower::lower,
     prepare::apply,
-    program::{Program, Source},
+    program::{Prepare, Program, Source},
     validate::validate,
 };
 
@@ -49,7 +49,13 @@ fn tensor(name: &str, dtype: DType, dims: &[usize]) -> Tensor {
             ((state >> 33) as f32 / 2f32.powi(30) - 1.0) * scale
         })
         .collect();
-    if dtype == DType::BF16 {
+    if dtype == DType::U32 {
+        let words: Vec<u32> = values
+            .iter()
+            .map(|v| v.to_bits().wrapping_mul(0x9E37_79B1))
+            .collect();
+        Tensor::from_u32(dims, &words).unwrap()
+    } else if dtype == DType::BF16 {
         let narrow: Vec<bf16> = values.iter().map(|&v| bf16::from_f32(v)).collect();
         Tensor::from_bf16(dims, &narrow).unwrap()
     } else {
@@ -126,6 +132,35 @@ fn a_linear_layer_is_one_packed_product_of_a_prepared_weight() {
     assert_eq!(shape.dims(), [1, 24, 16, 1]);
 }
 
+fn quantised(m: usize, n: usize, groups: usize, dtype: DType) -> Graph {
+    graph(|b| {
+        let x = b.input("x", [m, 32 * groups], dtype);
+        let matrix = Quantized {
+            words: b.weight("words", [n, 4 * groups], DType::U32),
+            scales: b.weight("scales", [n, groups], DType::BF16),
+            biases: b.weight("biases", [n, groups], DType::BF16),
+            group_size: 32,
+            bits: 4,
+        };
+        b.quantized_linear(x, matrix).unwrap()
+    })
+}
+
+#[test]
+fn a_product_that_rounds_its_sums_takes_tiles_of_columns() {
+    let laid_out = assert_same(&quantised(3, 40, 2, DType::BF16));
+    let found = names(&laid_out);
+    assert!(found.contains(&"PackedRoundedDot"), "{found:?}");
+    // The words are only reshaped, on the host.
+    let words = laid_out
+        .args()
+        .iter()
+        .find(|arg| arg.source == Source::Weight("words".into()))
+        .unwrap();
+    assert_eq!(words.prepare[0], Prepare::Reinterpret);
+    assert_eq!(laid_out.info(words.value).shape.dims(), [40, 2, 4]);
+}
+
 #[test]
 fn a_wide_convolution_reads_its_input_in_place() {
     let graph = graph(|b| {
@@ -178,6 +213,14 @@ proptest! {
             b.linear(x, w).unwrap()
         });
         assert_same(&graph);
+    }
+
+    #[test]
+    fn any_quantised_product_keeps_its_bits(
+        m in 1usize..20, n in 1usize..40, groups in 1usize..5, wide: bool,
+    ) {
+        let dtype = if wide { DType::F32 } else { DType::BF16 };
+        assert_same(&quantised(m, n, groups, dtype));
     }
 
     #[test]

@@ -147,6 +147,19 @@ impl Printer<'_> {
             }
             Op::Dot { .. } => self.dot(node),
             Op::RoundedDot { grid } => self.rounded_dot(node, *grid),
+            Op::PackedRoundedDot { .. } => {
+                let [lhs, rhs] = [node.inputs[0], node.inputs[1]];
+                let product = super::rounded_dot::Product {
+                    out: &out,
+                    result: &info,
+                    lhs: &self.names[lhs.index()],
+                    lhs_type: self.type_of(lhs),
+                    rhs: &self.names[rhs.index()],
+                    rhs_type: self.type_of(rhs),
+                    inner: self.info(lhs).shape[1],
+                };
+                super::rounded_dot::print(self.out, &product);
+            }
             Op::PackedDot { .. } => {
                 let init = self.fill(&out, &info.shape, info.elem, 0);
                 let operands = [self.name(node.inputs[0]), self.name(node.inputs[1])].join(", ");

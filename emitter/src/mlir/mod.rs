@@ -6,6 +6,7 @@
 
 mod body;
 mod function;
+mod rounded_dot;
 mod schedule;
 mod types;
 

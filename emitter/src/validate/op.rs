@@ -14,6 +14,7 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
         op,
         Op::Dot { .. }
             | Op::RoundedDot { .. }
+            | Op::PackedRoundedDot { .. }
             | Op::PackedDot { .. }
             | Op::DirectConvolution { .. }
             | Op::Reduce { .. }
@@ -57,6 +58,10 @@ pub(super) fn check(op: &Op, operands: &[&ValueInfo], result: &ValueInfo) -> Res
         (Op::RoundedDot { grid }, [lhs, rhs]) => {
             round_each_of(Some(*grid))?;
             dot(&lhs.shape, &rhs.shape)?
+        }
+        (Op::PackedRoundedDot { grid }, [lhs, rhs]) => {
+            round_each_of(Some(*grid))?;
+            packed_rounded_dot(&lhs.shape, &rhs.shape)?
         }
         (Op::PackedDot { .. }, [lhs, rhs]) => packed_dot(&lhs.shape, &rhs.shape)?,
         (
@@ -273,6 +278,20 @@ fn packed_dot(lhs: &Shape, rhs: &Shape) -> Result<Vec<usize>, Fault> {
         }
     }
     Ok(vec![lhs[0], rhs[0], lhs[2], rhs[2]])
+}
+
+fn packed_rounded_dot(lhs: &Shape, rhs: &Shape) -> Result<Vec<usize>, Fault> {
+    let misfit = |operand, shape: &Shape| Fault::Fit {
+        operand,
+        shape: shape.clone(),
+    };
+    let &[m, k] = lhs.dims() else {
+        return Err(misfit(0, lhs));
+    };
+    match *rhs.dims() {
+        [tiles, inner, t] if inner == k && t > 0 => Ok(vec![m, tiles, t]),
+        _ => Err(misfit(1, rhs)),
+    }
 }
 
 /// `[B, spatial'.., kernel.., C]`.

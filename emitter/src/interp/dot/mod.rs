@@ -132,6 +132,27 @@ pub(super) fn dot(lhs: &Array, rhs: &Array, step: Step, shape: &Shape) -> Array 
     }
 }
 
+/// `[M, K] · [N/t, K, t] → [M, N/t, t]`.
+pub(super) fn tiled_dot(lhs: &Array, rhs: &Array, step: Step, shape: &Shape) -> Array {
+    let mut out = vec![0.0; shape.elements()];
+    let (m, k) = (lhs.shape[0], lhs.shape[1]);
+    let (tiles, tile) = (rhs.shape[0], rhs.shape[2]);
+    if !out.is_empty() && k > 0 {
+        let matrix = |array, rows, tile| Matrix {
+            values: values(array),
+            rows,
+            k,
+            tile,
+        };
+        let right = matrix(rhs, tiles * tile, tile);
+        multiply(&matrix(lhs, m, 1), &right, step, &mut out);
+    }
+    Array {
+        shape: shape.clone(),
+        data: Data::F32(out.into()),
+    }
+}
+
 /// `[M/t, K, t, 1] · [N/u, K, u, 1] → [M/t, N/u, t, u]`.
 pub(super) fn packed_dot(lhs: &Array, rhs: &Array, step: Step, shape: &Shape) -> Array {
     let matrix = |array: &'_ Array| {
