@@ -2,8 +2,10 @@
 //!
 //! [`order`] reveals in which order an operation adds its terms, from its results alone; [`ops`]
 //! asks that of single operations of a level-one graph, on MLX and on IREE. [`controls`] makes
-//! mistakes on purpose, to find out whether a comparison notices.
+//! mistakes on purpose, to find out whether a comparison notices. [`audit`] looks for instructions
+//! in compiled code that compute otherwise than stated.
 
+pub mod audit;
 pub mod controls;
 pub mod envelope;
 pub mod ops;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use emitter::Contract;
+use probes::audit::Target;
 use stages::Profile;
 
 pub use bucket::Bucket;
@@ -41,9 +42,29 @@ pub enum Command {
     Stages(StagesArgs),
     /// Write one side's boundaries to a safetensors file
     Capture(CaptureArgs),
+    /// Make mistakes in the candidate's graph, and see whether they are noticed
+    #[command(after_help = CONTROLS_CODES)]
+    Controls(ControlsArgs),
+    /// Look at what the compiler makes of every step
+    #[command(after_help = AUDIT_CODES)]
+    Audit(AuditArgs),
     /// Write a deterministic checkpoint for a configuration
     Fixture(FixtureArgs),
 }
+
+const CONTROLS_CODES: &str = "\
+Exit codes:
+  0    every control is caught, or it is known why not, and every boundary has one that is
+  1    a control was missed, or a step differs from the reference without a mistake
+  3    a control changes nothing, for no known reason, or a boundary has none that is caught
+  2, 4, 5 as of run";
+
+const AUDIT_CODES: &str = "\
+Exit codes:
+  0    nothing in the code goes against its program
+  1    something does
+  4    the target cannot be compiled for
+  2, 5 as of run";
 
 /// Which model, and what it is run on.
 #[derive(Debug, Args)]
@@ -141,6 +162,11 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value_t)]
     pub interp: InterpArg,
 
+    /// What `qualify controls --json` wrote about the same graph: boundaries at which a control was
+    /// caught are no longer flagged `unguarded`
+    #[arg(long, value_name = "FILE")]
+    pub controls: Option<PathBuf>,
+
     /// Write the JSON report here; `-` is standard output, and the table then goes to stderr
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -173,6 +199,39 @@ pub struct CaptureArgs {
     /// The file to write; its keys are boundary names
     #[arg(long, value_name = "FILE.safetensors")]
     pub out: PathBuf,
+}
+
+/// Arguments of `controls`.
+#[derive(Debug, Args)]
+pub struct ControlsArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// What runs the mutated steps: interp, or iree, which compiles those of a stage in one module
+    #[arg(long, value_name = "SIDE", default_value = "interp", value_parser = mutated)]
+    pub candidate: Side,
+
+    /// Write every control here, as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// What to compile for: cpu, cuda:sm_80, cuda:sm_89 or cuda:sm_121
+    #[arg(long, value_name = "TARGET", default_value_t)]
+    pub target: Target,
+
+    /// Write the findings here, as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// Arguments of `fixture`.
@@ -274,6 +333,22 @@ impl CaptureArgs {
     }
 }
 
+impl ControlsArgs {
+    /// Why these arguments cannot be followed, if so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let interpreted = self.candidate == Side::Interp;
+        let interpreted = interpreted.then(|| self.model.contradiction_if_interpreted());
+        self.model.contradiction().or(interpreted.flatten())
+    }
+}
+
+impl AuditArgs {
+    /// Why these arguments cannot be followed, if so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        self.model.contradiction()
+    }
+}
+
 impl Side {
     /// The file a recording is in.
     pub fn file(&self) -> Option<PathBuf> {
@@ -325,6 +400,10 @@ fn reference(text: &str) -> Result<Side, String> {
 
 fn candidate(text: &str) -> Result<Side, String> {
     side(text, &["iree", "interp", "recorded:FILE"])
+}
+
+fn mutated(text: &str) -> Result<Side, String> {
+    side(text, &["interp", "iree"])
 }
 
 fn live(text: &str) -> Result<Side, String> {
@@ -395,6 +474,8 @@ mod tests {
             Command::Run(args) => args.contradiction().is_some(),
             Command::Stages(args) => args.contradiction().is_some(),
             Command::Capture(args) => args.contradiction().is_some(),
+            Command::Controls(args) => args.contradiction().is_some(),
+            Command::Audit(args) => args.contradiction().is_some(),
             Command::Fixture(_) => false,
         };
         assert!(contradicts("qualify stages --checkpoint d"));
@@ -408,6 +489,11 @@ mod tests {
         ));
         assert!(!contradicts("qualify run --contract native"));
         assert!(!contradicts("qualify run --interp on"));
+        assert!(contradicts("qualify controls --contract native"));
+        assert!(!contradicts(
+            "qualify controls --contract native --candidate iree"
+        ));
+        assert!(!contradicts("qualify audit --contract native"));
     }
 
     #[test]

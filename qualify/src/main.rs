@@ -1,7 +1,9 @@
 //! The command `qualify`. Exit codes: [`reports::verdict::ExitCode`].
 
+mod audit;
 mod capture;
 mod cli;
+mod controls;
 mod engine;
 mod failure;
 mod fingerprint;
@@ -30,7 +32,7 @@ use reports::{
 };
 use stages::registry::Tree;
 
-use cli::{CaptureArgs, Cli, Command, FixtureArgs, RunArgs, StagesArgs};
+use cli::{AuditArgs, CaptureArgs, Cli, Command, ControlsArgs, FixtureArgs, RunArgs, StagesArgs};
 use failure::{Failure, Kind, OrFail};
 
 fn main() -> ProcessCode {
@@ -72,6 +74,10 @@ fn main() -> ProcessCode {
         Command::Run(args) => sensible(args.contradiction()).and_then(|()| qualify(args, command)),
         Command::Stages(args) => sensible(args.contradiction()).and_then(|()| list(args)),
         Command::Capture(args) => sensible(args.contradiction()).and_then(|()| capture(args)),
+        Command::Controls(args) => {
+            sensible(args.contradiction()).and_then(|()| controls(args, command))
+        }
+        Command::Audit(args) => sensible(args.contradiction()).and_then(|()| audit(args)),
         Command::Fixture(args) => fixture(args),
     };
     match outcome {
@@ -135,14 +141,43 @@ fn list(args: &StagesArgs) -> Result<ExitCode, Failure> {
     }
     tree.stages.retain(|stage| !stage.boundaries.is_empty());
     tree::print(&mut text, &tree).or_fail(Kind::Environment)?;
-    // A closed pipe is the reader's decision, not an error.
-    match std::io::stdout().write_all(&text) {
+    print(&text)?;
+    Ok(ExitCode::QUALIFIED)
+}
+
+/// Puts text on standard output. A closed pipe is the reader's decision, not an error.
+fn print(text: &[u8]) -> Result<(), Failure> {
+    match std::io::stdout().write_all(text) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
             Kind::Environment,
             format!("write to standard output: {error}"),
         )),
-        _ => Ok(ExitCode::QUALIFIED),
+        _ => Ok(()),
     }
+}
+
+fn controls(args: &ControlsArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
+    let taken = args.json.as_deref().is_some_and(is_stdout);
+    let mut terminal = terminal(taken);
+    let (table, code) = controls::controls(args, command, &run::Events::new(&mut terminal))?;
+    terminal.finish().or_fail(Kind::Environment)?;
+    show(&table, taken)?;
+    Ok(code)
+}
+
+fn audit(args: &AuditArgs) -> Result<ExitCode, Failure> {
+    let (table, code) = audit::audit(args)?;
+    show(&table, args.json.as_deref().is_some_and(is_stdout))?;
+    Ok(code)
+}
+
+/// A table on standard output, unless that is taken.
+fn show(table: &str, taken: bool) -> Result<(), Failure> {
+    if taken {
+        say(format_args!("{}", table.trim_end()));
+        return Ok(());
+    }
+    print(table.as_bytes())
 }
 
 fn fixture(args: &FixtureArgs) -> Result<ExitCode, Failure> {

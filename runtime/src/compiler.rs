@@ -119,14 +119,20 @@ impl Compiler {
 
     /// Compiles module text. Any number of threads may do so at once.
     pub fn compile(&self, text: &str, options: &CompileOptions) -> Result<Vec<u8>, CompileError> {
+        self.compile_with(text, &options.flags())
+    }
+
+    /// Compiles module text under these flags and no others: for looking at what comes of it. No
+    /// device here need be able to run the result.
+    pub fn compile_with(&self, text: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
         let library = Library::load(&self.library).map_err(|reason| CompileError::Load {
             path: self.library.clone(),
             reason,
         })?;
         let mut registered = Some(REGISTERED.lock().unwrap_or_else(PoisonError::into_inner));
         registered.take_if(|registered| **registered);
-        let session = Session::new(library, &options.flags())
-            .map_err(|reason| CompileError::Flags { reason })?;
+        let session =
+            Session::new(library, flags).map_err(|reason| CompileError::Flags { reason })?;
         let mut invocation = Invocation::new(&session);
         let said = |invocation: &Invocation<'_>, otherwise: String| {
             let diagnostics = invocation.diagnostics();

@@ -4,14 +4,14 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use stages::{DType, Shape};
 
-use super::{body, schedule, types};
+use super::{Hints, body, schedule, types};
 use crate::{
     kernel::{Kernel, Scalar, Table},
     program::{Combine, Elem, IndexMap, Node, Op, Program, Value, ValueInfo},
 };
 
 /// Appends the function `name` that computes `program`.
-pub(super) fn print(out: &mut String, name: &str, program: &Program) {
+pub(super) fn print(out: &mut String, name: &str, program: &Program, hints: Hints) {
     let mut names = vec![String::new(); program.values().len()];
     let mut args = Vec::new();
     for (i, arg) in program.args().iter().enumerate() {
@@ -36,6 +36,7 @@ pub(super) fn print(out: &mut String, name: &str, program: &Program) {
         out,
         program,
         names: &names,
+        hints,
     };
     printer.tables();
     for node in program.nodes() {
@@ -58,6 +59,7 @@ struct Printer<'a> {
     out: &'a mut String,
     program: &'a Program,
     names: &'a [String],
+    hints: Hints,
 }
 
 /// A `linalg.generic`: index space, maps, which axes are reduced, and the operands.
@@ -164,7 +166,10 @@ impl Printer<'_> {
                 let init = self.fill(&out, &info.shape, info.elem, 0);
                 let operands = [self.name(node.inputs[0]), self.name(node.inputs[1])].join(", ");
                 let kinds = [self.type_of(node.inputs[0]), self.type_of(node.inputs[1])].join(", ");
-                let schedule = schedule::packed_dot(&info.shape);
+                let schedule = match self.hints {
+                    Hints::Cpu => schedule::packed_dot(&info.shape),
+                    Hints::None => String::new(),
+                };
                 self.line(&format!(
                     "{out} = linalg.mmt4d {schedule} ins({operands} : {kinds}) outs({init} : {ty}) -> {ty}"
                 ));
@@ -426,6 +431,7 @@ impl Printer<'_> {
             out: self.out,
             program: self.program,
             names: &names,
+            hints: self.hints,
         };
         let init = printer.fill(&out, &info.shape, info.elem, start.to_bits());
         let mut reduced = vec![false; rank];

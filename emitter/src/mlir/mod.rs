@@ -21,11 +21,26 @@ pub struct Function<'a> {
     pub program: &'a Program,
 }
 
-/// The module of that name with these exported functions, as MLIR text.
+/// Whose hints stand beside operations, on how to divide their loops. No value depends on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hints {
+    /// For the CPU compiler.
+    #[default]
+    Cpu,
+    /// None, for any other.
+    None,
+}
+
+/// The module of that name with these exported functions, as MLIR text with hints for CPUs.
 pub fn print_module(name: &str, functions: &[Function<'_>]) -> String {
+    print_module_with(name, functions, Hints::Cpu)
+}
+
+/// The same with these hints.
+pub fn print_module_with(name: &str, functions: &[Function<'_>], hints: Hints) -> String {
     let mut text = format!("module @{name} {{\n");
     for function in functions {
-        function::print(&mut text, function.name, function.program);
+        function::print(&mut text, function.name, function.program, hints);
     }
     text.push_str("}\n");
     text
@@ -34,6 +49,6 @@ pub fn print_module(name: &str, functions: &[Function<'_>]) -> String {
 /// The text of one function under a neutral name: equal for equal programs.
 pub fn canonical_text(program: &Program) -> String {
     let mut text = String::new();
-    function::print(&mut text, "f", program);
+    function::print(&mut text, "f", program, Hints::Cpu);
     text
 }

@@ -21,6 +21,12 @@ pub enum Inputs {
     /// Captures of the same inputs in the profile `f32`, where no rounding to BF16 hides a small
     /// difference.
     WideProfile,
+    /// Captures in the profile `f32` times powers of two that differ from element to element, so
+    /// that the order of additions shows; the reference is MLX on the unmutated step alone.
+    Shaken {
+        /// Which powers.
+        draw: u8,
+    },
     /// The run's captures times 2⁴⁰, so that bounds are active; the reference is MLX on the
     /// unmutated step alone.
     Magnified,
@@ -33,10 +39,37 @@ impl Inputs {
             Inputs::Own => "own",
             Inputs::LeftPadded => "left-padded",
             Inputs::WideProfile => "f32",
+            Inputs::Shaken { draw: 1 } => "shaken",
+            Inputs::Shaken { draw: 2 } => "shaken-2",
+            Inputs::Shaken { .. } => "shaken-3",
             Inputs::Magnified => "magnified",
         }
     }
+
+    /// Whether the reference is MLX on each step alone.
+    pub(super) const fn is_alone(self) -> bool {
+        matches!(self, Inputs::Shaken { .. } | Inputs::Magnified)
+    }
+
+    /// What becomes of a value that a step is handed.
+    pub(super) fn changed(self, tensor: &Tensor) -> Tensor {
+        match self {
+            Inputs::Shaken { draw } => shaken(tensor, draw),
+            Inputs::Magnified => magnified(tensor),
+            _ => tensor.clone(),
+        }
+    }
 }
+
+/// All but a run's own, in the order in which they are tried.
+pub const OTHERS: [Inputs; 6] = [
+    Inputs::LeftPadded,
+    Inputs::WideProfile,
+    Inputs::Shaken { draw: 1 },
+    Inputs::Shaken { draw: 2 },
+    Inputs::Shaken { draw: 3 },
+    Inputs::Magnified,
+];
 
 impl fmt::Display for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,9 +90,8 @@ pub fn needs(mutation: &Mutation, step: &Step) -> &'static [Inputs] {
         | Op::GreaterEqual
         | Op::Arange { .. }
         | Op::Slice { .. }
-        | Op::Pad { .. }
-        | Op::Input { .. } => &[Inputs::LeftPadded],
-        _ => &[Inputs::WideProfile, Inputs::LeftPadded],
+        | Op::Pad { .. } => &[Inputs::LeftPadded],
+        _ => &OTHERS[..5],
     }
 }
 
@@ -76,8 +108,8 @@ fn is_bound(step: &Step, node: &Node) -> bool {
     })
 }
 
-/// Frames of each clip of [`left_padded`].
-const FRAMES: usize = 170;
+/// Frames of each clip of [`left_padded`]: a bucket, so that the last ones are sound.
+const FRAMES: usize = 192;
 
 /// Frames of padding before each of its clips. A token is 16 frames: shifted by one frame in
 /// either direction one of the first two begins in another token.
@@ -86,36 +118,57 @@ const PADDING: [usize; 3] = [33, 48, 0];
 /// What a frame of padding holds: the logarithm of the floor.
 const SILENCE: f32 = -11.512_925;
 
-/// Three clips out of the first of `mel` `[B,T,features]`, of which `valid` frames are sound: two
-/// padded on the left, one not.
+/// Three clips out of the first of `mel` `[B,T,features]`, whose frames `mask` `[B,T]` says to be
+/// sound: two padded on the left, one not.
 ///
 /// # Errors
-/// When `mel` has no valid frames.
-pub fn left_padded(mel: &Tensor, valid: usize) -> Result<Batch, BatchError> {
+/// When the first clip has no such frame.
+pub fn left_padded(mel: &Tensor, mask: &Tensor) -> Result<Batch, BatchError> {
     let values = mel.as_f32().unwrap_or_default();
-    let features = mel.shape().dims().last().copied().unwrap_or(0);
-    let valid = valid.min(values.len() / features.max(1));
-    if valid == 0 {
+    let features = mel.shape().dims().last().copied().unwrap_or(0).max(1);
+    let frames = mel.shape().dims().get(1).copied().unwrap_or(0);
+    let mask = mask.as_bool().unwrap_or_default().iter().take(frames);
+    let sound: Vec<&[f32]> = values
+        .chunks(features)
+        .zip(mask)
+        .filter_map(|(frame, &valid)| (valid != 0).then_some(frame))
+        .collect();
+    if sound.is_empty() {
         return Err(BatchError::Frames(0));
     }
-    let (mut out, mut mask) = (Vec::new(), Vec::new());
+    let (mut out, mut valid) = (Vec::new(), Vec::new());
     for (clip, padding) in PADDING.into_iter().enumerate() {
         for frame in 0..FRAMES {
-            let at = (frame + 97 * clip) % valid * features;
             if frame < padding {
                 out.extend(std::iter::repeat_n(SILENCE, features));
             } else {
-                out.extend_from_slice(&values[at..at + features]);
+                out.extend_from_slice(sound[(frame + 97 * clip) % sound.len()]);
             }
-            mask.push(frame >= padding);
+            valid.push(frame >= padding);
         }
     }
     let mel = Tensor::from_f32([PADDING.len(), FRAMES, features], &out)?;
-    Batch::new(mel, mask)
+    Batch::new(mel, valid)
+}
+
+/// F32 values times powers of two, from 2⁻⁴ to 2⁴ in the first draw and further apart in each that
+/// follows; anything else as it is.
+fn shaken(tensor: &Tensor, draw: u8) -> Tensor {
+    let Some(values) = tensor.as_f32() else {
+        return tensor.clone();
+    };
+    let most = 4 * i32::from(draw);
+    let mut state = 0x9E37_79B9_u32.wrapping_mul(u32::from(draw));
+    let mut power = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) as i32 % (2 * most + 1) - most
+    };
+    let values: Vec<f32> = values.iter().map(|v| v * 2f32.powi(power())).collect();
+    Tensor::from_f32(tensor.shape().clone(), &values).unwrap_or_else(|_| tensor.clone())
 }
 
 /// Floats times 2⁴⁰; anything else as it is.
-pub fn magnified(tensor: &Tensor) -> Tensor {
+fn magnified(tensor: &Tensor) -> Tensor {
     let by = 2f32.powi(40);
     let shape = tensor.shape().clone();
     let larger = if let Some(values) = tensor.as_f32() {
@@ -133,10 +186,47 @@ pub fn magnified(tensor: &Tensor) -> Tensor {
     larger.unwrap_or_else(|_| tensor.clone())
 }
 
-/// Why a mutation of a boundary of the audio encoder changes no value on any inputs, if that is
-/// known.
-pub fn reason(_boundary: &str, _name: &str) -> Option<&'static str> {
-    None
+/// Why a mutation changes no value on any inputs, for the boundaries of the audio encoder of which
+/// that is known: by the end of the boundary's name and the mutation's.
+const REASONS: [(&str, &str, &str); 6] = [
+    (
+        ".norm.squared_at_time",
+        "swapped@Subtract.1",
+        "a square does not depend on the sign",
+    ),
+    (
+        ".norm.mean",
+        "only-operand-0@Maximum.1",
+        "every frame has at least one element",
+    ),
+    (
+        ".norm.mean",
+        "constant@Constant.2",
+        "every frame has more elements than that",
+    ),
+    (
+        ".norm.variance",
+        "only-operand-0@Maximum.1",
+        "every frame has at least one element",
+    ),
+    (
+        ".norm.variance",
+        "constant@Constant.2",
+        "every frame has more elements than that",
+    ),
+    (
+        "lengths",
+        "reversed-1@Input.1",
+        "a count does not depend on the order",
+    ),
+];
+
+/// Why a mutation changes no value on any inputs, if that is known.
+pub fn reason(boundary: &str, name: &str) -> Option<&'static str> {
+    let known = |(of, mutation, _): &&(&str, &str, &'static str)| {
+        boundary.ends_with(of) && name == *mutation
+    };
+    REASONS.iter().find(known).map(|(_, _, reason)| *reason)
 }
 
 #[cfg(test)]
@@ -146,13 +236,14 @@ mod tests {
     #[test]
     fn a_frame_more_or_less_of_padding_is_another_token() {
         let mel = Tensor::from_f32([1, 7, 2], &[0.5; 14]).unwrap();
-        let batch = left_padded(&mel, 7).unwrap();
+        let mask = |valid: [bool; 7]| Tensor::from_bool([1, 7], &valid).unwrap();
+        let batch = left_padded(&mel, &mask([true; 7])).unwrap();
         assert_eq!((batch.clips(), batch.frames()), (3, FRAMES));
         assert_eq!(batch.valid(), [FRAMES - 33, FRAMES - 48, FRAMES]);
         let tokens = |padding: usize| padding.div_ceil(16);
         assert_ne!(tokens(PADDING[0]), tokens(PADDING[0] - 1));
         assert_ne!(tokens(PADDING[1]), tokens(PADDING[1] + 1));
-        assert!(left_padded(&mel, 0).is_err());
+        assert!(left_padded(&mel, &mask([false; 7])).is_err());
     }
 
     #[test]

@@ -8,9 +8,14 @@ mod inputs;
 mod mutation;
 mod pieces;
 mod rules;
+mod run;
 mod step;
 
-pub use inputs::{Inputs, left_padded, magnified, needs, reason};
+pub use inputs::{Inputs, OTHERS, left_padded, needs, reason};
 pub use mutation::Mutation;
-pub use rules::{Mutated, mutations, named};
+pub use rules::{Mutated, mutations};
+pub use run::{Candidate, Compare, ControlError, Guarded, Scene, Tried};
 pub use step::Step;
+
+#[cfg(test)]
+mod tests;

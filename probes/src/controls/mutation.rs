@@ -6,7 +6,7 @@ use stages::{
 };
 
 use super::{
-    pieces::{descending, fewer_axes, flipped, halves, late, narrow, other_axis, reversed},
+    pieces::{descending, early, fewer_axes, flipped, halves, late, narrow, other_axis, reversed},
     step::{Place, Step, again},
 };
 
@@ -20,6 +20,13 @@ pub enum Mutation {
     },
     /// What is handed in stands one place later along an axis, zeros in the first.
     Late {
+        /// The node.
+        at: usize,
+        /// The axis.
+        axis: usize,
+    },
+    /// One place earlier, zeros in the last.
+    Early {
         /// The node.
         at: usize,
         /// The axis.
@@ -108,12 +115,14 @@ pub enum Mutation {
         /// The axis instead.
         other: usize,
     },
-    /// A reduction without the last term along an axis.
+    /// A reduction without one term along an axis.
     FewerTerms {
         /// The node.
         at: usize,
         /// The axis.
         axis: usize,
+        /// Whether it is the last term, or the first.
+        last: bool,
     },
     /// A contraction in two halves that are added.
     Halves {
@@ -179,6 +188,7 @@ impl Mutation {
     pub fn at(&self) -> Option<usize> {
         match self {
             Mutation::Late { at, .. }
+            | Mutation::Early { at, .. }
             | Mutation::Reversed { at, .. }
             | Mutation::Operand { at, .. }
             | Mutation::Swapped { at }
@@ -225,6 +235,10 @@ impl Mutation {
                 let value = given_or_again(b, place)?;
                 late(b, value, *axis)
             }
+            Mutation::Early { axis, .. } => {
+                let value = given_or_again(b, place)?;
+                early(b, value, *axis)
+            }
             Mutation::Reversed { axis, .. } => {
                 let value = given_or_again(b, place)?;
                 reversed(b, value, *axis)
@@ -253,10 +267,15 @@ impl Mutation {
                 Op::Reduce { kind, axes } => other_axis(b, *kind, axes, x()?, (*axis, *other)),
                 _ => Err(misfit(node)),
             },
-            Mutation::FewerTerms { axis, .. } => {
+            Mutation::FewerTerms { axis, last, .. } => {
                 let x = x()?;
                 let extent = b.shape(x)[*axis];
-                let kept = b.slice(x, *axis, 0..extent.saturating_sub(1), 1)?;
+                let kept = if *last {
+                    0..extent.saturating_sub(1)
+                } else {
+                    1..extent
+                };
+                let kept = b.slice(x, *axis, kept, 1)?;
                 b.apply(node.op.clone(), &[kept])
             }
             Mutation::Halves { rounded, .. } => halves(b, &node.op, inputs, *rounded),
@@ -296,6 +315,7 @@ impl Mutation {
         match self {
             Mutation::Flip { .. } => "one-ulp".to_owned(),
             Mutation::Late { axis, .. } => format!("late-{axis}"),
+            Mutation::Early { axis, .. } => format!("early-{axis}"),
             Mutation::Reversed { axis, .. } => format!("reversed-{axis}"),
             Mutation::Operand { keep, .. } => format!("only-operand-{keep}"),
             Mutation::Swapped { .. } => "swapped".to_owned(),
@@ -308,7 +328,9 @@ impl Mutation {
             Mutation::Narrow { .. } => "bf16-accumulator".to_owned(),
             Mutation::FewerAxes { axis, .. } => format!("without-axis-{axis}"),
             Mutation::OtherAxis { axis, other, .. } => format!("axis-{other}-for-{axis}"),
-            Mutation::FewerTerms { axis, .. } => format!("term-less-{axis}"),
+            Mutation::FewerTerms { axis, last, .. } => {
+                format!("without-{}-{axis}", end(*last))
+            }
             Mutation::Halves { rounded: true, .. } => "rounded-halves".to_owned(),
             Mutation::Halves { rounded: false, .. } => "halves".to_owned(),
             Mutation::Descending { .. } => "descending".to_owned(),
@@ -331,6 +353,9 @@ impl Mutation {
             Mutation::Flip { element } => format!("Element {element} is off by one unit."),
             Mutation::Late { axis, .. } => {
                 format!("{what} stands one place later along axis {axis}.")
+            }
+            Mutation::Early { axis, .. } => {
+                format!("{what} stands one place earlier along axis {axis}.")
             }
             Mutation::Reversed { axis, .. } => format!("{what} is reversed along axis {axis}."),
             Mutation::Operand { keep, .. } => match node.map(|node| &node.op) {
@@ -362,8 +387,8 @@ impl Mutation {
             Mutation::OtherAxis { axis, other, .. } => {
                 format!("Axis {other} is reduced in the place of axis {axis}.")
             }
-            Mutation::FewerTerms { axis, .. } => {
-                format!("The last term along axis {axis} is left out.")
+            Mutation::FewerTerms { axis, last, .. } => {
+                format!("The {} term along axis {axis} is left out.", end(*last))
             }
             Mutation::Halves { rounded, .. } => {
                 let rounded = if *rounded {
@@ -386,6 +411,10 @@ impl Mutation {
             }
         }
     }
+}
+
+const fn end(last: bool) -> &'static str {
+    if last { "last" } else { "first" }
 }
 
 /// A value as it stands in the step.

@@ -27,6 +27,13 @@ pub(super) fn late(b: &mut Builder, x: ValueId, axis: usize) -> Built {
     b.pad(kept, &[(axis, 1, 0)], 0.0)
 }
 
+/// `x` one place earlier along an axis, zeros (false) in the last.
+pub(super) fn early(b: &mut Builder, x: ValueId, axis: usize) -> Built {
+    let extent = b.shape(x)[axis];
+    let kept = b.slice(x, axis, 1..extent, 1)?;
+    b.pad(kept, &[(axis, 0, 1)], 0.0)
+}
+
 /// `x` with one element, by its row-major position, replaced by the next value towards zero; of
 /// BOOL negated, of integers one more.
 pub(super) fn flipped(b: &mut Builder, x: ValueId, element: usize) -> Built {

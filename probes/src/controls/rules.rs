@@ -2,7 +2,7 @@
 
 use stages::{
     Tensor,
-    graph::{GraphError, Node, Op, ReduceKind},
+    graph::{Node, Op, ReduceKind},
 };
 
 use super::{
@@ -53,7 +53,7 @@ pub fn mutations(step: &Step, value: &Tensor) -> Vec<Mutated> {
         let Ok(mutated) = mutation.apply(step) else {
             continue;
         };
-        if mutated != *step && found.iter().all(|other| other.step != mutated) {
+        if mutated != *step {
             found.push(Mutated {
                 name: mutation.name(step),
                 about: mutation.about(step),
@@ -89,6 +89,7 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
             axes.dedup();
             axes.retain(|&axis| axis < shape.rank() && shape[axis] > 1);
             all.extend(axes.iter().map(|&axis| Mutation::Late { at, axis }));
+            all.extend(axes.first().map(|&axis| Mutation::Early { at, axis }));
             reversed(shape.elements(), at, axes.last().copied(), all);
         }
         Op::Weight { .. } => {
@@ -134,13 +135,20 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
             if number(1).is_none() {
                 all.push(keep(1));
             }
+            // The inverse of a power of two is exact.
             let inverse = number(1).map(|n| (1.0 / n).round());
+            let inverse = inverse.filter(|n| n.log2().fract() != 0.0);
             if let Some(by) = inverse.filter(|&n| n > 1.0 && number(1) == Some(1.0 / n)) {
                 all.push(Mutation::Division { at, by });
             }
         }
         Op::Subtract => all.extend([keep(0), Mutation::Swapped { at }]),
-        Op::Divide => all.extend([keep(0), Mutation::Inverse { at }]),
+        Op::Divide => {
+            all.push(keep(0));
+            if number(0) != Some(1.0) {
+                all.push(Mutation::Inverse { at });
+            }
+        }
         Op::Maximum => all.extend([keep(0), instead(Op::Minimum, 2)]),
         Op::Minimum => all.extend([keep(0), instead(Op::Maximum, 2)]),
         Op::Power => all.extend([keep(0), instead(Op::Square, 1)]),
@@ -152,7 +160,8 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
         Op::LogicalNot | Op::Negative | Op::Square | Op::Exp | Op::Log => all.push(keep(0)),
         Op::AsType { dtype } => {
             let from = operand(0).map(|node| node.info.dtype);
-            if from.is_some_and(|from| from.is_float()) && dtype.is_float() {
+            let floats = from.is_some_and(|from| from.is_float()) && dtype.is_float();
+            if floats && !is_promoted(step, at) {
                 all.push(keep(0));
             }
         }
@@ -196,7 +205,8 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
         Op::Matmul | Op::Convolution { .. } => {
             all.extend([true, false].map(|rounded| Mutation::Halves { at, rounded }));
             let largest = [0, 1].map(|i| operand(i).map_or(0, |n| n.info.shape.elements()));
-            if largest.into_iter().all(|n| n <= MOST_REORDERED) {
+            let terms = operand(0).and_then(|n| n.info.shape.dims().last().copied());
+            if terms > Some(1) && largest.into_iter().all(|n| n <= MOST_REORDERED) {
                 all.push(Mutation::Descending { at });
             }
         }
@@ -233,6 +243,28 @@ fn reversed(elements: usize, at: usize, axis: Option<usize>, all: &mut Vec<Mutat
     }
 }
 
+/// Whether everything that uses a value promotes it to the dtype it has, because of another
+/// operand: a cast before that can be left out.
+fn is_promoted(step: &Step, at: usize) -> bool {
+    let uses = step.nodes().filter(|(_, node)| {
+        let mut inputs = node.inputs.iter();
+        inputs.any(|input| input.index() == at)
+    });
+    let dtype = step.node(at).map(|node| node.info.dtype);
+    let mut uses = uses.peekable();
+    uses.peek().is_some()
+        && uses.all(|(user, node)| {
+            let others = node.inputs.iter().filter(|input| input.index() != at);
+            let mut others = others.map(|&other| step.graph().node(other));
+            if node.op.is_movement() {
+                is_promoted(step, user)
+            } else {
+                others
+                    .any(|other| Some(other.info.dtype) == dtype && constant(step, other).is_none())
+            }
+        })
+}
+
 /// The value of a constant, stretched or not.
 fn constant(step: &Step, node: &Node) -> Option<f64> {
     match &node.op {
@@ -260,7 +292,7 @@ fn reduction(at: usize, kind: ReduceKind, axes: &[usize], x: &Node, all: &mut Ve
         }
     }
     if let Some(&axis) = long.last() {
-        all.push(Mutation::FewerTerms { at, axis });
+        all.extend([true, false].map(|last| Mutation::FewerTerms { at, axis, last }));
         if shape.elements() <= MOST_REORDERED && x.info.dtype.is_float() {
             all.push(Mutation::Descending { at });
         }
@@ -360,12 +392,4 @@ fn no_shift(step: &Step) -> Vec<Mutation> {
         found.extend(chain.map(|pad| Mutation::NoShift { pad, at }));
     }
     found
-}
-
-/// The step of a mutation of that name, in a graph of the same model with other extents.
-///
-/// # Errors
-/// Never for a graph that was built.
-pub fn named(step: &Step, value: &Tensor, name: &str) -> Result<Option<Mutated>, GraphError> {
-    Ok(mutations(step, value).into_iter().find(|m| m.name == name))
 }

@@ -114,7 +114,7 @@ impl Step {
             known.push(new);
         }
         let before = self.graph.info(self.result.value);
-        let result = known[self.result.value.index()];
+        let mut result = known[self.result.value.index()];
         let (shape, dtype) = (b.shape(result).clone(), b.dtype(result));
         let floats = dtype.is_float() && before.dtype.is_float();
         if shape != before.shape || (dtype != before.dtype && !floats) {
@@ -123,6 +123,10 @@ impl Step {
                 shapes: shape.to_string(),
                 reason: format!("the boundary is {} {}", before.dtype, before.shape),
             });
+        }
+        // A value that is handed in would not be a step's result.
+        if self.given().any(|b| known[b.value.index()] == result) {
+            result = b.apply(Op::Reshape { shape }, &[result])?;
         }
         finish(b, result, &self.result)
     }

@@ -5,7 +5,7 @@ use reports::{
     Grid,
     measure::{Values, compare, count_differing},
     verdict::{Outcome, Sides, Verdict},
-    wire::{Boundary as Judged, BoundaryId as Identity},
+    wire::{Boundary as Judged, BoundaryId as Identity, Controls},
 };
 use stages::{Boundary, DType, Graph, Tensor};
 
@@ -20,6 +20,8 @@ pub struct Captured<'a> {
     pub local: Option<&'a Captures>,
     /// The interpreter on the reference's values.
     pub interp: Option<&'a Captures>,
+    /// The negative controls that were applied to the model before.
+    pub guards: Option<&'a Controls>,
 }
 
 impl Captured<'_> {
@@ -65,7 +67,10 @@ impl Captured<'_> {
                 .iter()
                 .map(|p| p.id.as_str().to_owned())
                 .collect(),
-            guarded_by: Vec::new(),
+            guarded_by: self
+                .guards
+                .map(|guards| guards.guarding(boundary.id.as_str()))
+                .unwrap_or_default(),
         };
         Judged::judged(
             identity,
@@ -97,7 +102,7 @@ pub const fn grid(dtype: DType) -> Grid {
 }
 
 /// The tensor's elements, as they are compared.
-fn values(tensor: &Tensor) -> Values<'_> {
+pub fn values(tensor: &Tensor) -> Values<'_> {
     tensor
         .as_f32()
         .map(Values::F32)

@@ -17,12 +17,16 @@ use oracle::Captures;
 use reports::{
     events::{Event, Phase},
     verdict::{ExitCode, Verdict},
-    wire::{Inputs, Model as ModelReport, NonInterference, Report, SCHEMA_VERSION, Timing, Tool},
+    wire::{
+        Controls, Inputs, Model as ModelReport, NonFinite, NonInterference, Report, SCHEMA_VERSION,
+        Timing, Tool,
+    },
 };
 use stages::{Boundary, BoundaryId};
 
 use crate::{
     cli::{InterpArg, RunArgs, Side},
+    controls,
     engine::{Engine, Needs, seconds},
     failure::{Failure, Kind, OrFail},
     memory,
@@ -33,9 +37,10 @@ use crate::{
 use candidate::{Candidate, Units};
 pub use events::{Course, Events};
 use judge::Captured;
+pub use judge::values;
 pub use plan::{Plan, with_parents};
 use reference::Reference;
-pub use write::{check_file, save};
+pub use write::{check_file, check_output, save};
 
 /// Multiply-adds up to which `--interp auto` interprets.
 const INTERP_LIMIT: u64 = 2_000_000_000;
@@ -84,6 +89,10 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         iree: args.candidate == Side::Iree,
     };
     let recorded = Recorded::open(args, &model, &plan)?;
+    let guards = args.controls.as_deref();
+    let guards = guards
+        .map(|file| controls::read(file, &model))
+        .transpose()?;
     let engine = Engine::open(&args.engine, needs)?;
     let non_finite = weights::non_finite(&model.checkpoint);
     let mut timing = Timing::default();
@@ -138,10 +147,9 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     };
 
     let mut course = events.begin(Phase::Compare, names(&model.selected()));
-    let boundaries = judge_all(&model, &sides, events, &mut course);
+    let boundaries = judge_all(&model, &sides, guards.as_ref(), events, &mut course);
     timing.compare_s = Some(seconds(course.end(false)));
 
-    let checkpoint = &model.checkpoint;
     let mut report = Report {
         schema_version: SCHEMA_VERSION,
         tool: Tool {
@@ -152,16 +160,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         created: reports::wire::rfc3339(SystemTime::now()),
         command,
         fingerprint: engine.fingerprint(units.as_ref().map(|units| &units.production)),
-        model: ModelReport {
-            kind: "gemma3n-audio".to_owned(),
-            checkpoint_sha256: checkpoint.audio_tensors_sha256(),
-            config_sha256: checkpoint.config().sha256().to_owned(),
-            profile: model.profile.name().to_owned(),
-            contract: model.contract.name().to_owned(),
-            bucket: model.inputs.frames.count(),
-            clips: model.inputs.clips,
-            non_finite,
-        },
+        model: described(&model, non_finite),
         inputs: Inputs {
             audio_sha256: model.inputs.sha256.clone(),
             frames: model.inputs.valid.clone(),
@@ -169,7 +168,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         },
         boundaries,
         first_divergence: Default::default(),
-        controls: Vec::new(),
+        controls: guards.map(|guards| guards.controls).unwrap_or_default(),
         non_interference: NonInterference {
             tapped: sides.candidate.tapped_agrees,
             chained: sides.candidate.chained_agrees,
@@ -184,6 +183,20 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     let code = ExitCode::from_verdict(report.verdict);
     events.send(&Event::RunFinished(Arc::new(report)));
     Ok(code)
+}
+
+/// The model, as reports describe it.
+pub fn described(model: &Model, non_finite: Vec<NonFinite>) -> ModelReport {
+    ModelReport {
+        kind: "gemma3n-audio".to_owned(),
+        checkpoint_sha256: model.checkpoint.audio_tensors_sha256(),
+        config_sha256: model.checkpoint.config().sha256().to_owned(),
+        profile: model.profile.name().to_owned(),
+        contract: model.contract.name().to_owned(),
+        bucket: model.inputs.frames.count(),
+        clips: model.inputs.clips,
+        non_finite,
+    }
 }
 
 /// What the phases that do these boundaries are at.
@@ -286,6 +299,7 @@ fn run_candidate(
 fn judge_all(
     model: &Model,
     sides: &Sides,
+    guards: Option<&Controls>,
     events: &Events<'_>,
     course: &mut Course<'_, '_>,
 ) -> Vec<reports::wire::Boundary> {
@@ -294,6 +308,7 @@ fn judge_all(
         inherited: &sides.candidate.inherited,
         local: sides.candidate.local.as_ref(),
         interp: sides.interp.as_ref(),
+        guards,
     };
     let mut inherited: HashMap<BoundaryId, Verdict> = HashMap::new();
     let mut judged = Vec::new();

@@ -36,6 +36,7 @@ pub fn check(args: &RunArgs) -> Result<(), Failure> {
             .into_iter()
             .filter_map(Side::file),
     );
+    inputs.extend(args.controls.clone());
     let captures: Vec<PathBuf> = args
         .captures
         .iter()
@@ -87,6 +88,18 @@ pub fn check_file(file: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     replaceable(file)?;
     let folder = file.parent().filter(|part| !part.as_os_str().is_empty());
     writable(folder.unwrap_or(Path::new("."))).map_err(|error| unwritable(file, &error))
+}
+
+/// The same, of a place that may also be a pipe or standard output.
+///
+/// # Errors
+/// When not.
+pub fn check_output(file: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    if is_stream(file) {
+        no_input(file, inputs)
+    } else {
+        check_file(file, inputs)
+    }
 }
 
 /// Whether there is no file of that name, or one that another may take the place of.

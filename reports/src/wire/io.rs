@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Serialize, de::DeserializeOwned};
+
 use super::report::{Report, SCHEMA_VERSION};
 
 /// Why a report was not written. Completes "failed to …"; exit code 4.
@@ -60,6 +62,14 @@ pub fn is_stdout(path: &Path) -> bool {
 /// # Errors
 /// When the directory or the file cannot be written; a file already there is then unchanged.
 pub fn write_report(path: &Path, report: &Report) -> Result<(), WriteError> {
+    write_json(path, report)
+}
+
+/// Writes anything else as [`write_report`] writes a report.
+///
+/// # Errors
+/// When the directory or the file cannot be written; a file already there is then unchanged.
+pub fn write_json(path: &Path, report: &impl Serialize) -> Result<(), WriteError> {
     let write = || {
         // Not opened by its name: where standard output is a file, that would begin at its start.
         if is_stdout(path) {
@@ -119,6 +129,10 @@ fn readable_by_all(_: &std::fs::File) -> io::Result<()> {
 /// # Errors
 /// When the file cannot be read, is malformed, or is of another version.
 pub fn read_report(path: &Path) -> Result<Report, ReadError> {
+    read_json(path)
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ReadError> {
     let at = || path.to_owned();
     let text = std::fs::read(path).map_err(|source| ReadError::Io { path: at(), source })?;
     let json = |source| ReadError::Json { path: at(), source };

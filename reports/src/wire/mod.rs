@@ -13,6 +13,7 @@
 //! The schema is committed as `schema/report.schema.json`.
 
 mod boundary;
+mod controls;
 mod fingerprint;
 mod io;
 mod measured;
@@ -22,8 +23,9 @@ mod timestamp;
 pub use boundary::{
     Boundary, BoundaryId, Evidence, EvidenceLevel, Flag, InterpCounts, Truth, TruthDistance,
 };
+pub use controls::{Controls, Guard, read_controls, write_controls};
 pub use fingerprint::{Fingerprint, Gpu, Host, Iree, Mlx};
-pub use io::{ReadError, WriteError, is_stdout, read_report, write_report};
+pub use io::{ReadError, WriteError, is_stdout, read_report, write_json, write_report};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
 pub use report::{
     Control, ControlOutcome, Inputs, Model, NonFinite, NonInterference, Policy, Report,

@@ -128,16 +128,22 @@ pub struct Inputs {
 /// A negative control: a mutation of the graph that the run must notice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
-    /// What was done to the graph.
+    /// The boundary in whose step it was done, and what was done there: `boundary/mutation`.
     pub name: String,
     /// The stage it was done in.
     pub stage: String,
+    /// One sentence about it.
+    #[serde(default)]
+    pub about: String,
     /// What came of it.
     pub outcome: ControlOutcome,
     /// The boundaries that noticed.
     pub caught_by: Vec<String>,
-    /// For a vacuous one, the fixture that would catch it.
+    /// For a vacuous one, the fixture or the inputs on which it is caught.
     pub fixture: Option<String>,
+    /// For a vacuous one, why no inputs would catch it.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// What came of a negative control.
