@@ -10,30 +10,38 @@ use std::path::Path;
 use emitter::Contract;
 use oracle::{MlxSide, iree::IreeSide};
 use probes::{
-    ops::{OpError, Site, iree::Compiled, mlx},
-    order::{Confirmation, Form, Join, ProbeError, Rounding, Tree, confirm, reveal},
+    ops::{OpError, Site, iree::Compiled, mlx::OnMlx},
+    order::{
+        Arithmetic, Form, Fused, Join, Plan, ProbeError, Rounding, Sums, check_rows, confirm,
+        reveal,
+    },
 };
 use runtime::{DeviceKind, Native, Store, Toolchain};
 use stages::DType::{BF16, F32};
 
-/// The sum of a site's terms on one side.
-type Sum<'a> = &'a mut dyn FnMut(&[f32]) -> Result<f32, OpError>;
+/// How many rows a call takes.
+const ROWS: usize = 16;
 
 /// Sites whose sums are rounded to F32 each, and the order that they have.
 fn sites() -> Vec<(Site, Form)> {
     let mut sites = Vec::new();
     for n in [2, 3, 16, 100, 256] {
-        sites.push(Site::sum(n, F32));
-        sites.push(Site::dot(n, F32));
-        sites.push(Site::cumsum(n, F32));
+        sites.push(Site::sum(ROWS, n, F32));
+        sites.push(Site::mean(ROWS, n, F32));
+        sites.push(Site::product(ROWS, n, 1, F32));
+        sites.push(Site::cumsum(ROWS, n, F32));
     }
+    sites.push(Site::sum(1, 200, F32));
+    sites.push(Site::product(1, 200, 1, F32));
+    sites.push(Site::product(8, 200, 8, F32));
     sites.push(Site::sum_over([1, 2, 16, 12], &[2, 3], F32));
     sites.push(Site::sum_over([1, 64, 3], &[1], F32));
-    sites.push(Site::convolution(&[3, 3], 1, F32));
-    sites.push(Site::convolution(&[3, 3], 16, F32));
-    sites.push(Site::convolution(&[5], 24, F32));
+    sites.push(Site::convolution(ROWS, &[3, 3], 1, F32));
+    sites.push(Site::convolution(ROWS, &[3, 3], 16, F32));
+    sites.push(Site::convolution(ROWS, &[5], 24, F32));
+    sites.push(Site::depthwise(ROWS, 5, 4, F32));
     // The second convolution of the audio encoder's front: K = 1152.
-    sites.push(Site::convolution(&[3, 3], 128, F32));
+    sites.push(Site::convolution(ROWS, &[3, 3], 128, F32));
     let mut sites: Vec<_> = sites
         .into_iter()
         .map(|site| (site.unwrap(), Form::Sequential))
@@ -45,21 +53,31 @@ fn sites() -> Vec<(Site, Form)> {
     sites
 }
 
+fn arithmetic(site: &Site, rounding: Rounding) -> Arithmetic {
+    Arithmetic {
+        rounding,
+        factors: site.factors().map(<[f32]>::to_vec),
+        scale: site.scale(),
+        ..Arithmetic::default()
+    }
+}
+
 fn check(
     site: &Site,
     form: Form,
     rounding: Rounding,
-    op: Sum<'_>,
-) -> Result<(Tree, Confirmation), ProbeError<OpError>> {
-    let tree = reveal(site.terms(), op)?;
+    op: &mut impl Sums<Error = OpError>,
+) -> Result<(), ProbeError<OpError>> {
+    check_rows(op)?;
+    let tree = reveal(op)?.tree;
     assert_eq!(tree, form.tree(site.terms()), "{}: {tree}", site.name());
-    let confirmed = confirm(&tree, rounding, 0..8, op)?;
+    let confirmed = confirm(&tree, &arithmetic(site, rounding), 0..16, op)?;
     assert!(
-        confirmed.telling > 2 || site.terms() < 16,
+        confirmed.telling > 2 || site.terms() < 16 || rounding == Rounding::Bf16Once,
         "{}: {confirmed:?}",
         site.name()
     );
-    Ok((tree, confirmed))
+    Ok(())
 }
 
 fn open() -> IreeSide {
@@ -68,13 +86,16 @@ fn open() -> IreeSide {
     IreeSide::open(DeviceKind::LocalTask, None, toolchain).unwrap()
 }
 
+fn failed<T>(site: &Site, found: Result<T, ProbeError<OpError>>) -> T {
+    found.unwrap_or_else(|error| panic!("{}: failed to {error}", site.name()))
+}
+
 #[test]
 fn mlx_adds_in_sequence() {
     let side = MlxSide::new().unwrap();
     for (site, form) in sites() {
-        let mut op = |terms: &[f32]| mlx::sum(&side, &site, terms);
-        let found = check(&site, form, Rounding::F32, &mut op);
-        found.unwrap_or_else(|error| panic!("{}: failed to {error}", site.name()));
+        let mut op = OnMlx::new(&side, &site);
+        failed(&site, check(&site, form, Rounding::F32, &mut op));
     }
 }
 
@@ -85,85 +106,121 @@ fn iree_adds_in_the_same_order_under_the_contract() {
     let compiled = Compiled::new(&side, &sites, Contract::MlxCpu);
     let compiled = compiled.unwrap_or_else(|error| panic!("failed to {error}"));
     for (index, (site, form)) in sites.iter().zip(forms).enumerate() {
-        let mut op = |terms: &[f32]| compiled.sum(index, terms);
-        let found = check(site, form, Rounding::F32, &mut op);
-        found.unwrap_or_else(|error| panic!("{}: failed to {error}", site.name()));
+        let mut op = compiled.site(index).unwrap();
+        failed(site, check(site, form, Rounding::F32, &mut op));
     }
 }
 
 #[test]
-fn bf16_sums_round_each_time_on_both_sides_and_are_refused_beyond_256_terms() {
+fn bf16_sums_round_each_time_on_both_sides_and_are_revealed_beyond_256_terms() {
     let sites = [
-        Site::sum(200, BF16),
-        Site::cumsum(256, BF16),
-        Site::sum(300, BF16),
+        Site::sum(ROWS, 200, BF16),
+        Site::cumsum(ROWS, 256, BF16),
+        Site::sum(ROWS, 300, BF16),
+        Site::mean(ROWS, 300, BF16),
+        Site::sum(ROWS, 1152, BF16),
     ];
     let sites = sites.map(Result::unwrap);
     let (mlx_side, iree_side) = (MlxSide::new().unwrap(), open());
     let compiled = Compiled::new(&iree_side, &sites, Contract::MlxCpu).unwrap();
     for (index, site) in sites.iter().enumerate() {
-        let sides: [Sum<'_>; 2] = [
-            &mut |terms| mlx::sum(&mlx_side, site, terms),
-            &mut |terms| compiled.sum(index, terms),
-        ];
-        for op in sides {
-            let found = check(site, Form::Sequential, Rounding::Bf16, op);
-            match found {
-                Ok(_) => assert!(site.terms() <= 256),
-                Err(ProbeError::Uncounted { result, .. }) => {
-                    assert_eq!((site.terms(), result), (300, 256.0));
-                }
-                Err(error) => panic!("{}: failed to {error}", site.name()),
-            }
-        }
+        let mut op = OnMlx::new(&mlx_side, site);
+        failed(site, check(site, Form::Sequential, Rounding::Bf16, &mut op));
+        let mut op = compiled.site(index).unwrap();
+        failed(site, check(site, Form::Sequential, Rounding::Bf16, &mut op));
     }
 }
 
 #[test]
 fn bf16_products_are_summed_in_f32_and_rounded_once_on_both_sides() {
-    let sites = [Site::dot(200, BF16), Site::convolution(&[3, 3], 16, BF16)];
+    let sites = [
+        Site::product(ROWS, 200, 1, BF16),
+        Site::convolution(ROWS, &[3, 3], 16, BF16),
+        Site::convolution(ROWS, &[3, 3], 128, BF16),
+    ];
     let sites = sites.map(Result::unwrap);
     let (mlx_side, iree_side) = (MlxSide::new().unwrap(), open());
     let compiled = Compiled::new(&iree_side, &sites, Contract::MlxCpu).unwrap();
     for (index, site) in sites.iter().enumerate() {
-        let sides: [Sum<'_>; 2] = [
-            &mut |terms| mlx::sum(&mlx_side, site, terms),
-            &mut |terms| compiled.sum(index, terms),
-        ];
-        for op in sides {
-            let tree = reveal(site.terms(), op).unwrap();
-            assert_eq!(tree.form(), Some(Form::Sequential));
-            assert!(confirm(&tree, Rounding::Bf16, 0..8, op).is_err());
-            let confirmed = confirm(&tree, Rounding::Bf16Once, 0..8, op);
-            assert_eq!(confirmed.unwrap().outputs, 8);
-        }
+        let once = Rounding::Bf16Once;
+        let mut op = OnMlx::new(&mlx_side, site);
+        failed(site, check(site, Form::Sequential, once, &mut op));
+        let tree = Form::Sequential.tree(site.terms());
+        assert!(confirm(&tree, &arithmetic(site, Rounding::Bf16), 0..16, &mut op).is_err());
+        let mut op = compiled.site(index).unwrap();
+        failed(site, check(site, Form::Sequential, once, &mut op));
+    }
+}
+
+/// Which products a side fuses, and whether tree and fusion give its results.
+fn fusion(
+    site: &Site,
+    ask: &dyn Fn(&Site, &mut dyn FnMut(&mut dyn Sums<Error = OpError>)),
+) -> Fused {
+    let mut found = None;
+    ask(site, &mut |op| found = Some(reveal(op).unwrap().tree));
+    let tree = found.unwrap();
+    let (plan, mut fused) = (Plan::new(&tree), Fused::default());
+    for of in [false, true] {
+        let asked = site.with_factors(&plan.factors(of));
+        ask(&asked, &mut |op| fused.ask(&plan, of, op).unwrap());
+    }
+    let factors: Vec<f32> = (0..site.terms()).map(|i| 0.3 + i as f32 / 7.0).collect();
+    let site = site.with_factors(&factors);
+    let arithmetic = Arithmetic {
+        fused: fused.clone(),
+        ..arithmetic(&site, Rounding::F32)
+    };
+    ask(&site, &mut |op| {
+        assert!(confirm(&tree, &arithmetic, 0..16, op).unwrap().telling > 2);
+    });
+    fused
+}
+
+#[test]
+fn products_are_rounded_before_they_are_added_on_mlx_and_under_the_contract() {
+    let (mlx_side, iree_side) = (MlxSide::new().unwrap(), open());
+    let sites = [
+        Site::product(ROWS, 100, 1, F32).unwrap(),
+        Site::convolution(ROWS, &[3, 3], 16, F32).unwrap(),
+    ];
+    for site in sites {
+        let on_mlx = fusion(&site, &|site, put| put(&mut OnMlx::new(&mlx_side, site)));
+        let on_iree = fusion(&site, &|site, put| {
+            let sites = [site.clone()];
+            let compiled = Compiled::new(&iree_side, &sites, Contract::MlxCpu).unwrap();
+            put(&mut compiled.site(0).unwrap());
+        });
+        assert_eq!((on_mlx.count(), on_iree.count()), (0, 0), "{}", site.name());
     }
 }
 
 #[test]
 fn whatever_order_the_compiler_chooses_is_revealed_and_confirmed() {
     let sites = [
-        Site::sum(128, F32),
-        Site::sum(1152, F32),
+        Site::sum(ROWS, 128, F32),
+        Site::sum(ROWS, 1152, F32),
         Site::sum_over([10, 2, 24], &[0, 2], F32),
-        Site::convolution(&[3, 3], 16, F32),
+        Site::convolution(ROWS, &[3, 3], 16, F32),
     ];
     let sites = sites.map(Result::unwrap);
     let side = open();
     let compiled = Compiled::new(&side, &sites, Contract::Native).unwrap();
     for (index, site) in sites.iter().enumerate() {
-        let mut op = |terms: &[f32]| compiled.sum(index, terms);
-        let tree = reveal(site.terms(), &mut op).unwrap();
-        let confirmed = confirm(&tree, Rounding::F32, 0..16, &mut op);
-        let confirmed = confirmed.unwrap_or_else(|e| panic!("{}: failed to {e}", site.name()));
+        let mut op = compiled.site(index).unwrap();
+        let tree = failed(site, reveal(&mut op)).tree;
+        let confirmed = confirm(&tree, &arithmetic(site, Rounding::F32), 0..16, &mut op);
+        let confirmed = failed(site, confirmed);
         assert!(confirmed.telling > 2, "{}: {confirmed:?}", site.name());
+        println!("{}: {tree}", site.name());
     }
 }
 
 #[test]
 fn another_number_of_terms_than_the_sites_is_refused() {
     let side = MlxSide::new().unwrap();
-    let site = Site::dot(8, F32).unwrap();
-    let error = reveal(9, &mut |terms| mlx::sum(&side, &site, terms)).unwrap_err();
-    assert_eq!(error.to_string(), "add 9 terms: the operation adds 8");
+    let site = Site::product(2, 8, 1, F32).unwrap();
+    let error = OnMlx::new(&side, &site).sums(&[1.0; 9]).unwrap_err();
+    let text = "add 9 terms: the operation adds rows of 8, at most 2";
+    assert_eq!(error.to_string(), text);
 }

@@ -9,6 +9,7 @@ use oracle::iree::{IreeSide, Unit, tensor};
 use stages::Tensor;
 
 use super::{OpError, Site};
+use crate::order::Sums;
 
 /// Sites emitted under a contract and compiled, all in one module.
 #[derive(Debug)]
@@ -37,26 +38,49 @@ impl<'s> Compiled<'s> {
         Ok(Compiled { side, sites, unit })
     }
 
-    /// The sum of the terms of the `index`-th site, by the compiled program.
-    ///
-    /// # Errors
-    /// When there are not as many terms as the site has, or the call fails.
-    ///
-    /// # Panics
-    /// When there is no such site.
-    pub fn sum(&self, index: usize, terms: &[f32]) -> Result<f32, OpError> {
-        let site = &self.sites[index];
-        let operand = site.operand(terms)?;
+    /// One of the sites, if there is such a one.
+    pub fn site(&self, index: usize) -> Option<OnIree<'_>> {
+        let site = self.sites.get(index)?;
+        Some(OnIree {
+            compiled: self,
+            index,
+            site,
+        })
+    }
+}
+
+/// A site run by its compiled program.
+#[derive(Clone, Copy, Debug)]
+pub struct OnIree<'c> {
+    compiled: &'c Compiled<'c>,
+    index: usize,
+    site: &'c Site,
+}
+
+impl Sums for OnIree<'_> {
+    type Error = OpError;
+
+    fn terms(&self) -> usize {
+        self.site.terms()
+    }
+
+    fn rows(&self) -> usize {
+        self.site.rows()
+    }
+
+    fn sums(&mut self, rows: &[f32]) -> Result<Vec<f32>, OpError> {
+        let Compiled { side, unit, .. } = self.compiled;
+        let operand = self.site.operand(rows)?;
         let supply = |source: &Source| -> Option<Tensor> {
             match source {
                 Source::Boundary(_) => Some(operand.clone()),
-                Source::Weight(name) => site.weight(name),
+                Source::Weight(name) => self.site.weight(name),
                 Source::Input(_) => None,
             }
         };
-        let results = self.side.call(&self.unit, index, &supply, &|_| None)?;
+        let results = side.call(unit, self.index, &supply, &|_| None)?;
         let result = results.first().map(tensor).transpose()?;
-        site.read(result.as_ref())
+        self.site.read(result.as_ref(), rows)
     }
 }
 

@@ -5,15 +5,42 @@ use std::collections::BTreeMap;
 use oracle::MlxSide;
 
 use super::{OpError, Site, TERMS};
+use crate::order::Sums;
 
-/// The sum of a site's terms by MLX, on the graph as it stands: operands are the views they are.
-///
-/// # Errors
-/// When there are not as many terms as the site has, or MLX refuses the operation.
-pub fn sum(side: &MlxSide, site: &Site, terms: &[f32]) -> Result<f32, OpError> {
-    let inputs = BTreeMap::from([(TERMS.to_owned(), site.operand(terms)?)]);
-    let wanted: Vec<_> = site.result().into_iter().collect();
-    let weights = |name: &str| site.weight(name);
-    let captures = side.capture(&site.graph, &weights, &inputs, &wanted, &mut |_| {})?;
-    site.read(wanted.first().and_then(|result| captures.get(&result.id)))
+/// A site run by MLX, on the graph as it stands: operands are the views they are.
+#[derive(Clone, Copy, Debug)]
+pub struct OnMlx<'s> {
+    side: &'s MlxSide,
+    site: &'s Site,
+}
+
+impl<'s> OnMlx<'s> {
+    /// That site on MLX.
+    pub fn new(side: &'s MlxSide, site: &'s Site) -> OnMlx<'s> {
+        OnMlx { side, site }
+    }
+}
+
+impl Sums for OnMlx<'_> {
+    type Error = OpError;
+
+    fn terms(&self) -> usize {
+        self.site.terms()
+    }
+
+    fn rows(&self) -> usize {
+        self.site.rows()
+    }
+
+    fn sums(&mut self, rows: &[f32]) -> Result<Vec<f32>, OpError> {
+        let site = self.site;
+        let inputs = BTreeMap::from([(TERMS.to_owned(), site.operand(rows)?)]);
+        let wanted: Vec<_> = site.result().into_iter().collect();
+        let weights = |name: &str| site.weight(name);
+        let captures = self
+            .side
+            .capture(&site.graph, &weights, &inputs, &wanted, &mut |_| {})?;
+        let result = wanted.first().and_then(|result| captures.get(&result.id));
+        site.read(result, rows)
+    }
 }

@@ -4,8 +4,15 @@
 //! sum stands. [`mlx`] and [`iree`] run the same site; each is a probe of the operation as it
 //! would run in a model, not of a stand-in.
 
+mod boundary;
 pub mod iree;
 pub mod mlx;
+mod named;
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use emitter::emit::EmitError;
 use half::bf16;
@@ -30,13 +37,26 @@ pub enum OpError {
     /// The terms are no tensor.
     #[error(transparent)]
     Tensor(#[from] TensorError),
+    /// The operation cannot be stated.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// Another number of terms than the site has.
-    #[error("add {given} terms: the operation adds {taken}")]
+    #[error("add {given} terms: the operation adds rows of {taken}, at most {rows}")]
     Terms {
         /// Terms given.
         given: usize,
-        /// Terms that the site has.
+        /// Terms that a row of the site has.
         taken: usize,
+        /// Rows that the site has.
+        rows: usize,
+    },
+    /// The operation does not add, or not what masks can stand for.
+    #[error("probe {what}: {reason}")]
+    Unanswerable {
+        /// The operation.
+        what: String,
+        /// Why not.
+        reason: String,
     },
     /// Terms are F32 or BF16.
     #[error("probe a sum in {0}: terms are F32 or BF16")]
@@ -50,18 +70,51 @@ pub enum OpError {
 const TERMS: &str = "terms";
 const RESULT: &str = "result";
 
-/// One operation that adds, with all that is not a term of one of its sums set to 1.
+/// One operation that adds rows of terms. All that is neither a term nor multiplied by one is 1.
 #[derive(Clone, Debug)]
 pub struct Site {
     name: String,
     graph: Graph,
+    make: Make,
     dtype: DType,
     /// The tensor that the terms are part of.
     shape: Shape,
-    /// Where in it each term goes.
+    /// Where in it each term of the first row goes.
     places: Vec<usize>,
-    /// Where in the result the sum stands.
+    /// Where in the result the first row's sum stands.
     at: usize,
+    rows: usize,
+    /// Elements of the operand and of the result from one row to the next.
+    strides: (usize, usize),
+    /// Which term each element of the weight multiplies, if the operation has a weight.
+    multiplies: Vec<usize>,
+    /// What the terms are multiplied by; nothing if it has none.
+    factors: Vec<f32>,
+    weight: Option<Tensor>,
+    /// What the sum is multiplied by.
+    scale: Option<f32>,
+}
+
+/// Makes a site's graph, with its weight under that name.
+#[derive(Clone)]
+struct Make(Arc<MakeGraph>);
+
+type MakeGraph = dyn Fn(&str) -> Result<Graph, GraphError> + Send + Sync;
+
+impl std::fmt::Debug for Make {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Make")
+    }
+}
+
+/// Where a site's terms are.
+#[derive(Clone, Debug, Default)]
+struct Layout {
+    places: Vec<usize>,
+    at: usize,
+    rows: usize,
+    strides: (usize, usize),
+    multiplies: Vec<usize>,
 }
 
 impl Site {
@@ -70,111 +123,77 @@ impl Site {
         name: String,
         dtype: DType,
         shape: Shape,
-        places: Vec<usize>,
-        at: usize,
-        build: impl FnOnce(&mut Builder, ValueId) -> Result<ValueId, GraphError>,
+        layout: Layout,
+        build: impl Fn(&mut Builder, ValueId, &str) -> Result<ValueId, GraphError>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<Site, GraphError> {
-        let mut b = Builder::new();
-        let terms = b.input(TERMS, shape.clone(), dtype);
-        // A boundary, so that a step takes it as it is at each call.
-        b.boundary(TERMS, terms, "what is added")?;
-        let result = build(&mut b, terms)?;
-        b.boundary(RESULT, result, "the sum")?;
-        let graph = b.finish();
-        Ok(Site {
-            name,
-            graph,
-            dtype,
-            shape,
+        let operand = shape.clone();
+        let make = Make(Arc::new(move |weight: &str| {
+            let mut b = Builder::new();
+            let terms = b.input(TERMS, operand.clone(), dtype);
+            // A boundary, so that a step takes it as it is at each call.
+            b.boundary(TERMS, terms, "what is added")?;
+            let result = build(&mut b, terms, weight)?;
+            b.boundary(RESULT, result, "the sum")?;
+            Ok(b.finish())
+        }));
+        let graph = (make.0)("factors")?;
+        let Layout {
             places,
             at,
-        })
+            rows,
+            strides,
+            multiplies,
+        } = layout;
+        let site = Site {
+            name,
+            graph,
+            make,
+            dtype,
+            shape,
+            at,
+            rows,
+            strides,
+            multiplies,
+            factors: Vec::new(),
+            weight: None,
+            scale: None,
+            places,
+        };
+        let ones = vec![1.0; site.terms()];
+        Ok(site.with_factors(&ones))
     }
 
-    /// The sum over the last axis of `[2, n]`, in the second row.
-    ///
-    /// # Errors
-    /// When the dtype has no sums.
-    pub fn sum(n: usize, dtype: DType) -> Result<Site, GraphError> {
-        let places = (n..2 * n).collect();
-        let name = format!("sum {dtype} [2,{n}] over 1");
-        Site::new(name, dtype, [2, n].into(), places, 1, |b, x| b.sum(x, &[1]))
-    }
-
-    /// The sum over some axes of a tensor of `shape`, for index 0 of the others. Terms count
-    /// with the last of `axes` fastest.
-    ///
-    /// # Errors
-    /// When the axes are not the shape's.
-    pub fn sum_over(
-        shape: impl Into<Shape>,
-        axes: &[usize],
-        dtype: DType,
-    ) -> Result<Site, GraphError> {
-        let shape = shape.into();
-        let strides = shape.strides();
-        let mut places = vec![0];
-        for &axis in axes.iter().filter(|&&axis| axis < shape.rank()) {
-            let stride = strides[axis];
-            let along = |place| (0..shape[axis]).map(move |i| place + i * stride);
-            places = places.into_iter().flat_map(along).collect();
+    /// The same operation with other factors, one for each term. Of one that multiplies by
+    /// nothing, it is the same.
+    #[must_use]
+    pub fn with_factors(&self, factors: &[f32]) -> Site {
+        let mut site = self.clone();
+        if site.multiplies.is_empty() {
+            return site;
         }
-        let name = format!("sum {dtype} {shape} over {axes:?}");
-        Site::new(name, dtype, shape, places, 0, |b, x| b.sum(x, axes))
-    }
-
-    /// The product `[1, n]·[n, 1]`; the second factor is a weight.
-    ///
-    /// # Errors
-    /// When the dtype has no products.
-    pub fn dot(n: usize, dtype: DType) -> Result<Site, GraphError> {
-        let name = format!("dot {dtype} [1,{n}]x[{n},1]");
-        let places = (0..n).collect();
-        Site::new(name, dtype, [1, n].into(), places, 0, |b, x| {
-            let w = weight(b, [n, 1].into(), dtype);
-            b.apply(Op::Matmul, &[x, w])
-        })
-    }
-
-    /// The last element of the cumulative sum over `[1, n]`.
-    ///
-    /// # Errors
-    /// When `n` is 0.
-    pub fn cumsum(n: usize, dtype: DType) -> Result<Site, GraphError> {
-        let name = format!("cumsum {dtype} [1,{n}]");
-        let (places, at) = ((0..n).collect(), n.saturating_sub(1));
-        Site::new(name, dtype, [1, n].into(), places, at, |b, x| {
-            b.cumsum(x, 1)
-        })
-    }
-
-    /// The one output of a convolution of `[1, kernel.., channels]` with one filter of that size,
-    /// without padding. Terms count in row-major order.
-    ///
-    /// # Errors
-    /// When the kernel is none that convolutions have.
-    pub fn convolution(
-        kernel: &[usize],
-        channels: usize,
-        dtype: DType,
-    ) -> Result<Site, GraphError> {
-        let shape: Shape = [&[1], kernel, &[channels]].concat().into();
-        let name = format!("convolution {dtype} {shape}");
-        let places = (0..shape.elements()).collect();
-        let axes = kernel.len();
-        Site::new(name, dtype, shape.clone(), places, 0, |b, x| {
-            let w = weight(b, shape, dtype);
-            let op = Op::Convolution {
-                strides: vec![1; axes],
-                low: vec![0; axes],
-                high: vec![0; axes],
-                kernel_dilation: vec![1; axes],
-                input_dilation: vec![1; axes],
-                groups: 1,
-                flip: false,
-            };
-            b.apply(op, &[x, w])
-        })
+        site.factors = factors.to_vec();
+        // A device keeps weights by name.
+        let mut hasher = DefaultHasher::new();
+        factors
+            .iter()
+            .for_each(|factor| factor.to_bits().hash(&mut hasher));
+        let name = format!("factors {:016x} of {}", hasher.finish(), self.name);
+        if let Ok(graph) = (self.make.0)(&name) {
+            site.graph = graph;
+        }
+        let is_it = |op: &Op| matches!(op, Op::Weight { .. });
+        let node = self.graph.nodes().find(|(_, node)| is_it(&node.op));
+        site.weight = node.and_then(|(_, node)| {
+            let values: Vec<f32> = self.multiplies.iter().map(|&term| factors[term]).collect();
+            floats(node.info.dtype, &node.info.shape, |row| {
+                row.copy_from_slice(&values);
+            })
+            .ok()
+        });
+        site
     }
 
     /// What is added, for messages.
@@ -182,9 +201,29 @@ impl Site {
         &self.name
     }
 
-    /// How many terms the sum has.
+    /// The dtype of terms and result.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// How many terms each sum has.
     pub fn terms(&self) -> usize {
         self.places.len()
+    }
+
+    /// How many sums there are in a call.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// What the terms are multiplied by, if anything.
+    pub fn factors(&self) -> Option<&[f32]> {
+        (!self.factors.is_empty()).then_some(&self.factors)
+    }
+
+    /// What the sum is multiplied by, if anything.
+    pub fn scale(&self) -> Option<f32> {
+        self.scale
     }
 
     /// The graph: the operation and its operands.
@@ -196,46 +235,69 @@ impl Site {
         self.graph.boundary(&BoundaryId::new(RESULT))
     }
 
-    /// The operand with the terms in it.
+    /// The operand with rows of terms in it.
     fn operand(&self, terms: &[f32]) -> Result<Tensor, OpError> {
-        if terms.len() != self.places.len() {
-            let (given, taken) = (terms.len(), self.places.len());
-            return Err(OpError::Terms { given, taken });
+        let n = self.terms();
+        let given = terms.len().checked_div(n).unwrap_or(0);
+        if terms.len() != given * n || given > self.rows {
+            let (given, taken, rows) = (terms.len(), n, self.rows);
+            return Err(OpError::Terms { given, taken, rows });
         }
-        let mut values = vec![1.0; self.shape.elements()];
-        for (&place, &term) in self.places.iter().zip(terms) {
-            values[place] = term;
-        }
-        floats(self.dtype, &self.shape, &values)
+        let gapless = self.strides.0 == n && self.places.iter().enumerate().all(|(i, &p)| i == p);
+        floats(self.dtype, &self.shape, |values| {
+            if gapless {
+                values[..terms.len()].copy_from_slice(terms);
+                values[terms.len()..].fill(1.0);
+                return;
+            }
+            values.fill(1.0);
+            for (row, terms) in terms.chunks(n.max(1)).enumerate() {
+                for (&place, &term) in self.places.iter().zip(terms) {
+                    values[row * self.strides.0 + place] = term;
+                }
+            }
+        })
     }
 
-    /// The weight of that name: all ones.
-    fn weight(&self, name: &str) -> Option<Tensor> {
-        let is_it = |op: &Op| matches!(op, Op::Weight { name: own } if own == name);
-        let (_, node) = self.graph.nodes().find(|(_, node)| is_it(&node.op))?;
-        let shape = &node.info.shape;
-        floats(node.info.dtype, shape, &vec![1.0; shape.elements()]).ok()
+    /// The site's weight; its name tells nothing that the site does not know.
+    fn weight(&self, _name: &str) -> Option<Tensor> {
+        self.weight.clone()
     }
 
-    /// The sum in a result.
-    fn read(&self, result: Option<&Tensor>) -> Result<f32, OpError> {
+    /// The sums in a result, as many as there are rows of terms.
+    fn read(&self, result: Option<&Tensor>, terms: &[f32]) -> Result<Vec<f32>, OpError> {
         let values = result.and_then(Tensor::to_f32);
-        let sum = values.and_then(|values| values.get(self.at).copied());
-        sum.ok_or(OpError::NoResult(self.at))
+        let values = values.ok_or(OpError::NoResult(self.at))?;
+        let rows = if terms.is_empty() {
+            1
+        } else {
+            terms.len() / self.terms().max(1)
+        };
+        (0..rows)
+            .map(|row| {
+                let at = self.at + row * self.strides.1;
+                values.get(at).copied().ok_or(OpError::NoResult(at))
+            })
+            .collect()
     }
 }
 
-/// A weight of ones, named by what it is: a device keeps weights by name.
-fn weight(b: &mut Builder, shape: Shape, dtype: DType) -> ValueId {
-    b.weight(&format!("ones {dtype} {shape}"), shape, dtype)
-}
-
-fn floats(dtype: DType, shape: &Shape, values: &[f32]) -> Result<Tensor, OpError> {
+/// A tensor whose values `write` fills in.
+fn floats(dtype: DType, shape: &Shape, write: impl FnOnce(&mut [f32])) -> Result<Tensor, OpError> {
     match dtype {
-        DType::F32 => Ok(Tensor::from_f32(shape.clone(), values)?),
+        DType::F32 => Ok(Tensor::written(dtype, shape.clone(), write)?),
         DType::BF16 => {
-            let values: Vec<bf16> = values.iter().copied().map(bf16::from_f32).collect();
-            Ok(Tensor::from_bf16(shape.clone(), &values)?)
+            let mut wide = vec![0.0; shape.elements()];
+            write(&mut wide);
+            Ok(Tensor::written(
+                dtype,
+                shape.clone(),
+                |values: &mut [bf16]| {
+                    for (value, wide) in values.iter_mut().zip(wide) {
+                        *value = bf16::from_f32(wide);
+                    }
+                },
+            )?)
         }
         other => Err(OpError::DType(other)),
     }

@@ -46,20 +46,6 @@ pub enum ProbeError<E> {
         /// The second.
         second: f32,
     },
-    /// A sum of more than two operands at once, as in matrix units; or M, −M and the ones are
-    /// not added in an order of their places.
-    #[error(
-        "tell which of the terms {first} and {second} is added before the other: both, and all \
-         else in a sum of {size} terms, come in at once"
-    )]
-    Multiway {
-        /// A term.
-        first: usize,
-        /// Another.
-        second: usize,
-        /// Terms in the smallest sum that contains them.
-        size: usize,
-    },
     /// The answers are not those of any tree: the order depends on the values, or this is no sum
     /// of floating-point numbers (exact or compensated ones lose nothing to M).
     #[error(
@@ -71,6 +57,20 @@ pub enum ProbeError<E> {
         size: usize,
         /// Terms in it, by the other probes.
         members: usize,
+    },
+    /// A product and its rounded negative add up to neither 0 nor what rounding takes away.
+    #[error("tell whether the product of term {term} is rounded: {result:e} is left of it")]
+    Product {
+        /// The term.
+        term: usize,
+        /// What is left.
+        result: f32,
+    },
+    /// A row's result is another when other rows are.
+    #[error("put several vectors at once: the sum of row {row} depends on other rows")]
+    Rows {
+        /// The row.
+        row: usize,
     },
     /// The operation gave another result than the tree: its order or its rounding is another, or
     /// depends on the values.

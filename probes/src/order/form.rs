@@ -91,14 +91,15 @@ impl Form {
             Join::ALL.into_iter().map(move |then| form(size, then))
         };
         // The term that is added to the first one has the number of lanes as its own.
-        let partner = tree.merges().iter().find(|[a, _]| *a == 0).map(|[_, b]| *b);
+        let partner = tree.merges().find(|parts| parts[0] == 0);
+        let partner = partner.map(|parts| parts[1]);
         let lanes = partner.filter(|&b| 2 * b <= n).into_iter();
         let lanes =
             lanes.flat_map(|count| joined(|count, then| Form::Lanes { count, then }, count));
         // The running sum that begins with the first term is the first run.
         let mut run = (1, 0);
-        for &[a, b] in tree.merges() {
-            if a == run.1 && b == run.0 {
+        for parts in tree.merges() {
+            if *parts == [run.1, run.0] {
                 run = (run.0 + 1, n + run.0 - 1);
             }
         }

@@ -2,12 +2,22 @@
 //!
 //! The algorithm is FPRev's refined one: all terms of a set are probed against one of them, the
 //! pivot; those that meet it in the same sum are a set below that sum, treated in the same way.
+//! Where several of them come in at that sum itself, it adds more than two parts at once.
+//!
 //! FPRev takes a set's smallest term as the pivot, which needs n²/2 probes if the last terms are
-//! added first. Here only the first pivot is the smallest term and the others are drawn: n − 1
-//! probes for a running sum, about 2·n for one from right to left, and on average of the order of
-//! n·log n for any tree, as in quicksort.
+//! added first. Here that pivot is tried on a few terms first: if they all come in at one sum, it
+//! stands near the top of a long chain, and a term further down is looked for among them. So no
+//! chain takes more than about n probes, and no tree seen takes more than FPRev's.
+//!
+//! Where the operation does not count all its terms ([`Revealed::counts`]), only so many are 1 at
+//! a time and all others 0: of those in question a sample, then all between two of the sample.
 
-use super::{ProbeError, Tree};
+use std::rc::Rc;
+
+use super::{
+    ProbeError, Sums, Tree,
+    masks::{Live, Masks, Question},
+};
 use crate::random::Random;
 
 /// The magnitude of the two large terms: it swallows any count of ones up to [`MOST_TERMS`],
@@ -17,159 +27,481 @@ pub const MASK: f32 = f32::from_bits(0x7f00_0000);
 /// Every whole number up to this one is an F32.
 pub const MOST_TERMS: usize = 1 << 24;
 
-/// The operation under test: the sum of as many terms as is asked about.
-type Sum<'a, E> = &'a mut dyn FnMut(&[f32]) -> Result<f32, E>;
+/// Sets of fewer terms are probed against the smallest one without a trial.
+const TRIED_FROM: usize = 64;
 
-/// Reveals in which order `op` adds `n` terms. Every probe is made twice.
+/// How many terms the smallest one is tried on, and among how many a better pivot is looked for.
+const TRIALS: usize = 16;
+const CANDIDATES: usize = 8;
+
+/// A tree and what it took to see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revealed {
+    /// The order of additions.
+    pub tree: Tree,
+    /// How many masked vectors were put to the operation.
+    pub vectors: usize,
+    /// How many further vectors checked that it counts and repeats itself.
+    pub checks: usize,
+    /// How many ones the result counts; if fewer than there are terms, the others were 0.
+    pub counts: usize,
+}
+
+/// Reveals in which order `op` adds its terms.
 ///
 /// # Errors
-/// When `op` fails, is not repeatable, or gives results that no binary tree gives: see
-/// [`ProbeError`].
-pub fn reveal<E>(n: usize, op: Sum<'_, E>) -> Result<Tree, ProbeError<E>> {
-    if n > MOST_TERMS {
-        return Err(ProbeError::TooManyTerms(n));
-    }
-    let mut probe = Probe {
-        op,
-        terms: vec![1.0; n],
-    };
-    probe.check_counting()?;
-    if n < 2 {
-        return Ok(Tree::sequential(n));
-    }
-    let mut random = Random(n as u64);
-    let mut merges = Vec::with_capacity(n - 1);
-    // Sums that are being put together, each below the one before it.
-    let mut open = vec![Chain::of((0..n).collect(), 0, n, &mut probe)?];
-    let mut done = None;
-    while let Some(chain) = open.last_mut() {
-        if let Some(part) = done.take() {
-            merges.push([chain.sum, part]);
-            chain.sum = n + merges.len() - 1;
-        }
-        match chain.below.pop() {
-            None => {
-                done = Some(chain.sum);
-                open.pop();
-            }
-            Some((_, below)) if below.len() == 1 => done = Some(below[0]),
-            Some((size, below)) => {
-                let pivot = random.below(below.len());
-                open.push(Chain::of(below, pivot, size, &mut probe)?);
-            }
-        }
-    }
-    Ok(Tree::canonical(n, &merges))
-}
-
-/// The sums that contain a pivot, of one set of terms.
-struct Chain {
-    /// What the pivot was added up to so far, as a part of the tree.
-    sum: usize,
-    /// What is still to be added to it, the nearest last: the size of the sum, and the terms that
-    /// come in with it.
-    below: Vec<(usize, Vec<usize>)>,
-}
-
-impl Chain {
-    /// `set` is all that the tree has below some place; `parent` is the size of the smallest
-    /// known sum above that place, or the set's own.
-    fn of<E>(
-        mut set: Vec<usize>,
-        pivot: usize,
-        parent: usize,
-        probe: &mut Probe<'_, E>,
-    ) -> Result<Chain, ProbeError<E>> {
-        let members = set.len();
-        let pivot = set.swap_remove(pivot);
-        let mut sized = Vec::with_capacity(set.len());
-        for term in set {
-            let size = probe.common(pivot, term)?;
-            if size > members {
-                return Err(if size == parent {
-                    let (first, second) = (pivot.min(term), pivot.max(term));
-                    ProbeError::Multiway {
-                        first,
-                        second,
-                        size,
-                    }
-                } else {
-                    ProbeError::Inconsistent { size, members }
-                });
-            }
-            sized.push((size, term));
-        }
-        sized.sort_unstable();
-        let mut below: Vec<(usize, Vec<usize>)> = Vec::new();
-        for (size, term) in sized {
-            match below.last_mut() {
-                Some((last, terms)) if *last == size => terms.push(term),
-                _ => below.push((size, vec![term])),
-            }
-        }
-        let mut members = 1;
-        for (size, terms) in &below {
-            members += terms.len();
-            if *size != members {
-                let size = *size;
-                return Err(ProbeError::Inconsistent { size, members });
-            }
-        }
-        below.reverse();
-        Ok(Chain { sum: pivot, below })
-    }
-}
-
-struct Probe<'a, E> {
-    op: Sum<'a, E>,
-    /// All 1 between probes.
-    terms: Vec<f32>,
-}
-
-impl<E> Probe<'_, E> {
-    /// The result for the terms as they are, which has to be the same twice.
-    fn ask(&mut self) -> Result<f32, ProbeError<E>> {
-        let mut once = || (self.op)(&self.terms).map_err(ProbeError::Op);
-        let (first, second) = (once()?, once()?);
-        if first.to_bits() == second.to_bits() {
-            Ok(first)
+/// When `op` fails, is not repeatable, or gives results that no tree gives: see [`ProbeError`].
+pub fn reveal<O: Sums + ?Sized>(op: &mut O) -> Result<Revealed, ProbeError<O::Error>> {
+    let n = op.terms();
+    let mut masks = Masks::new(op)?;
+    let mut forest = Forest {
+        n,
+        nodes: Vec::new(),
+        random: Random(n as u64),
+        capacity: if masks.counts_all() {
+            None
         } else {
-            Err(ProbeError::NotRepeatable { first, second })
+            Some(masks.capacity)
+        },
+    };
+    if n > 1 {
+        match forest.grow(&mut masks) {
+            Ok(()) => masks.repeat(false)?,
+            Err(ProbeError::Op(error)) => return Err(ProbeError::Op(error)),
+            Err(error) => {
+                // What contradicts itself may not be the same twice.
+                masks.repeat(true)?;
+                masks.repeat(false)?;
+                return Err(error);
+            }
         }
     }
+    Ok(Revealed {
+        tree: forest.tree(),
+        vectors: masks.vectors,
+        checks: masks.checks,
+        counts: masks.capacity,
+    })
+}
 
-    /// Whether n ones and n − 1 ones are counted. One of these numbers is odd, and a binary
-    /// floating-point format that has an odd number has every whole number below it; so the
-    /// result's format counts all that the probes ask for.
-    fn check_counting(&mut self) -> Result<(), ProbeError<E>> {
-        let n = self.terms.len();
-        for zeros in 0..=n.min(1) {
-            self.terms[..zeros].fill(0.0);
-            let result = self.ask()?;
-            self.terms[..zeros].fill(1.0);
-            let count = n - zeros;
-            if result != count as f32 {
-                return Err(ProbeError::Uncounted { count, result });
+/// A node that parts are still added to, and where it stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    node: usize,
+    /// A term below the node and not in the set that hangs there.
+    witness: usize,
+    /// How many terms the node has, where all are counted.
+    size: usize,
+}
+
+/// Terms that hang below a node: as one part of it, or as several.
+#[derive(Debug)]
+struct Set {
+    /// In ascending order.
+    terms: Vec<usize>,
+    /// `None` for all terms of the tree.
+    at: Option<Place>,
+    live: Live,
+    pivot: usize,
+    step: Step,
+    /// What is known of terms against the pivot.
+    known: Vec<(Key, usize)>,
+    /// What is known of terms against another one.
+    aside: Option<(usize, Vec<(Key, usize)>)>,
+    /// Groups from the pivot upwards, and what was live when they were told apart.
+    groups: Vec<Group>,
+}
+
+/// Where a term meets the pivot: the larger, the further up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// Whether at the node that the set hangs below.
+    outside: bool,
+    /// How many live terms the sum has.
+    size: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    key: Key,
+    /// Those that are known to meet the pivot in one sum, the lowest of the group.
+    same: Vec<usize>,
+    /// Others, which may meet it there or further up, below the next group.
+    open: Vec<usize>,
+    /// What is live when the others are asked about.
+    live: Live,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// Is the pivot a good one? It is tried on these.
+    Try(Vec<usize>),
+    /// Which of these is? The first is tried on the others.
+    Seek(Vec<usize>),
+    /// All terms that are not known yet.
+    Split,
+    /// Groups that are not settled yet.
+    Settle,
+}
+
+struct Forest {
+    n: usize,
+    /// Parts of each node; each node stands before those below it.
+    nodes: Vec<Vec<usize>>,
+    random: Random,
+    /// How many terms may be 1 at a time, if not all.
+    capacity: Option<usize>,
+}
+
+impl Forest {
+    fn grow<O: Sums + ?Sized>(
+        &mut self,
+        masks: &mut Masks<'_, O>,
+    ) -> Result<(), ProbeError<O::Error>> {
+        let mut open = vec![self.set((0..self.n).collect(), None)];
+        while !open.is_empty() {
+            let mut questions = Vec::new();
+            let mut spans = Vec::with_capacity(open.len());
+            for set in &open {
+                let start = questions.len();
+                set.ask(&mut questions);
+                spans.push(start..questions.len());
             }
+            let answers = masks.ask(&questions)?;
+            let mut next = Vec::new();
+            for (mut set, span) in open.into_iter().zip(spans) {
+                let asked = &questions[span.clone()];
+                let answers = asked.iter().zip(&answers[span]);
+                let answers = answers
+                    .map(|(question, &survivors)| {
+                        (set.key(self.n, question, survivors), question.minus)
+                    })
+                    .collect();
+                if self.advance(&mut set, answers)? {
+                    self.place(set, &mut next);
+                } else {
+                    next.push(set);
+                }
+            }
+            open = next;
         }
         Ok(())
     }
 
-    /// How many terms the smallest sum has that contains both.
-    fn common(&mut self, plus: usize, minus: usize) -> Result<usize, ProbeError<E>> {
-        (self.terms[plus], self.terms[minus]) = (MASK, -MASK);
-        let result = self.ask()?;
-        (self.terms[plus], self.terms[minus]) = (1.0, 1.0);
-        let most = self.terms.len() - 2;
-        if result.fract() == 0.0 && (0.0..=most as f32).contains(&result) {
-            Ok(self.terms.len() - result as usize)
+    fn set(&mut self, terms: Vec<usize>, at: Option<Place>) -> Set {
+        let pivot = terms[0];
+        let step = if terms.len() < TRIED_FROM {
+            Step::Split
         } else {
-            Err(ProbeError::OutOfRange {
-                plus,
-                minus,
-                result,
-                most,
-            })
+            // The second smallest among them: if they come in at one sum, it is the pivot below.
+            let mut others = terms[2..].to_vec();
+            let mut tried = vec![terms[1]];
+            tried.extend_from_slice(self.some(&mut others, TRIALS - 1));
+            Step::Try(tried)
+        };
+        Set {
+            live: self.live(&terms, at),
+            terms,
+            at,
+            pivot,
+            step,
+            known: Vec::new(),
+            aside: None,
+            groups: Vec::new(),
         }
     }
+
+    /// So many of the items, drawn, or all if there are fewer.
+    fn some<'t>(&mut self, items: &'t mut [usize], count: usize) -> &'t [usize] {
+        let count = count.min(items.len());
+        for i in 0..count {
+            let other = i + self.random.below(items.len() - i);
+            items.swap(i, other);
+        }
+        &items[..count]
+    }
+
+    /// What is 1 while these terms are told apart.
+    fn live(&mut self, terms: &[usize], at: Option<Place>) -> Live {
+        let Some(capacity) = self.capacity else {
+            return Live::All;
+        };
+        let mut live = if terms.len() < capacity {
+            terms.to_vec()
+        } else {
+            let mut all = terms.to_vec();
+            self.some(&mut all, capacity - 1).to_vec()
+        };
+        live.extend(at.map(|at| at.witness));
+        live.sort_unstable();
+        Live::Some(Rc::from(live))
+    }
+
+    /// Takes answers in; whether the set is split for good.
+    fn advance<E>(
+        &mut self,
+        set: &mut Set,
+        mut answers: Vec<(Key, usize)>,
+    ) -> Result<bool, ProbeError<E>> {
+        match std::mem::replace(&mut set.step, Step::Split) {
+            Step::Try(tried) => {
+                if crowd(&answers).len() == tried.len() {
+                    set.step = Step::Seek(tried[..CANDIDATES].to_vec());
+                }
+                set.known = answers;
+                Ok(false)
+            }
+            Step::Seek(tried) => {
+                let most = crowd(&answers);
+                let here = |answers: &[(Key, usize)], term: usize| {
+                    answers
+                        .iter()
+                        .find(|&&(_, other)| other == term)
+                        .map(|&(key, _)| key)
+                };
+                let first = tried[0] == set.terms[1];
+                if first && here(&set.known, tried[0]) == here(&answers, most[0]) {
+                    // They all come in at one node of many parts: no chain.
+                    set.aside = Some((tried[0], answers));
+                } else if most.len() > 2 && 2 * most.len() > answers.len() {
+                    set.step = Step::Seek(most);
+                } else {
+                    let before = here(&set.known, tried[0]).filter(|_| self.capacity.is_none());
+                    answers.extend(before.map(|key| (key, set.terms[0])));
+                    set.pivot = tried[0];
+                    set.known = answers;
+                }
+                Ok(false)
+            }
+            Step::Split => {
+                answers.append(&mut set.known);
+                let live = set.live.clone();
+                set.groups = grouped(answers, &live)?;
+                set.step = Step::Settle;
+                Ok(self.settled(set))
+            }
+            Step::Settle => {
+                let mut answers = answers.into_iter();
+                let mut groups = Vec::with_capacity(set.groups.len());
+                for group in std::mem::take(&mut set.groups) {
+                    if group.open.is_empty() {
+                        groups.push(group);
+                        continue;
+                    }
+                    let asked = group.open.len() + group.same.len().min(1);
+                    let own = answers.by_ref().take(asked).collect();
+                    groups.extend(regrouped(group, own)?);
+                }
+                set.groups = groups;
+                set.step = Step::Settle;
+                Ok(self.settled(set))
+            }
+        }
+    }
+
+    /// Whether all groups are settled; if not, what is live for those that are not.
+    fn settled(&mut self, set: &mut Set) -> bool {
+        let mut settled = true;
+        for group in set.groups.iter_mut().filter(|group| !group.open.is_empty()) {
+            settled = false;
+            group.live = self.live(&group.open, set.at);
+        }
+        settled
+    }
+
+    /// Makes the nodes that a split set has, and sets of what is below them.
+    fn place(&mut self, mut set: Set, open: &mut Vec<Set>) {
+        let rest = match set.groups.last() {
+            Some(group) if group.key.outside => set.groups.pop(),
+            _ => None,
+        };
+        let mut above = set.at.map(|at| at.node);
+        let mut below = Vec::with_capacity(set.groups.len());
+        for group in std::mem::take(&mut set.groups).into_iter().rev() {
+            let node = self.nodes.len();
+            self.nodes.push(Vec::new());
+            if let Some(above) = above {
+                self.nodes[above].push(self.n + node);
+            }
+            above = Some(node);
+            below.push((node, group));
+        }
+        if let Some(above) = above {
+            self.nodes[above].push(set.pivot);
+        }
+        for (node, group) in below {
+            let (witness, size) = (set.pivot, group.key.size);
+            self.hang(
+                group.same,
+                Place {
+                    node,
+                    witness,
+                    size,
+                },
+                &mut set.aside,
+                open,
+            );
+        }
+        if let (Some(group), Some(at)) = (rest, set.at) {
+            self.hang(group.same, at, &mut set.aside, open);
+        }
+    }
+
+    fn hang(
+        &mut self,
+        mut terms: Vec<usize>,
+        at: Place,
+        aside: &mut Option<(usize, Vec<(Key, usize)>)>,
+        open: &mut Vec<Set>,
+    ) {
+        if let [term] = terms[..] {
+            self.nodes[at.node].push(term);
+            return;
+        }
+        terms.sort_unstable();
+        let mut set = self.set(terms, Some(at));
+        // Sizes mean the same for all sets where all terms are live.
+        let aside = aside.take_if(|(pivot, _)| *pivot == set.pivot && self.capacity.is_none());
+        if let Some((_, known)) = aside {
+            let outside = |size| size == at.size;
+            let known = known.into_iter();
+            let known = known.map(|(key, term)| {
+                (
+                    Key {
+                        outside: outside(key.size),
+                        ..key
+                    },
+                    term,
+                )
+            });
+            set.known = known
+                .filter(|(_, term)| set.terms.binary_search(term).is_ok())
+                .collect();
+            set.step = Step::Split;
+        }
+        open.push(set);
+    }
+
+    fn tree(self) -> Tree {
+        // Merges have what is below first.
+        let (n, count) = (self.n, self.nodes.len());
+        let turned = |part: usize| {
+            part.checked_sub(n)
+                .map_or(part, |node| n + count - 1 - node)
+        };
+        let merges: Vec<Vec<usize>> = self
+            .nodes
+            .into_iter()
+            .rev()
+            .map(|parts| parts.into_iter().map(turned).collect())
+            .collect();
+        Tree::canonical(n, &merges)
+    }
+}
+
+impl Set {
+    fn ask(&self, questions: &mut Vec<Question>) {
+        let mut put = |plus, minus, live: &Live| {
+            let live = live.clone();
+            questions.push(Question { plus, minus, live });
+        };
+        match &self.step {
+            Step::Try(tried) => tried
+                .iter()
+                .for_each(|&term| put(self.pivot, term, &self.live)),
+            Step::Seek(tried) => {
+                let others = tried[1..].iter();
+                others.for_each(|&term| put(tried[0], term, &self.live));
+            }
+            Step::Split => {
+                let known = |term: usize| self.known.iter().any(|&(_, known)| known == term);
+                let unknown = self
+                    .terms
+                    .iter()
+                    .filter(|&&term| term != self.pivot && !known(term));
+                unknown.for_each(|&term| put(self.pivot, term, &self.live));
+            }
+            Step::Settle => {
+                for group in self.groups.iter().filter(|group| !group.open.is_empty()) {
+                    let asked = group.same.iter().take(1).chain(&group.open);
+                    asked.for_each(|&term| put(self.pivot, term, &group.live));
+                }
+            }
+        }
+    }
+
+    fn key(&self, n: usize, question: &Question, survivors: usize) -> Key {
+        match &question.live {
+            Live::All => {
+                let size = n - survivors;
+                let outside = self.at.is_some_and(|at| at.size == size);
+                Key { outside, size }
+            }
+            Live::Some(live) => {
+                let size =
+                    live.len() - survivors - usize::from(question.live.contains(question.plus));
+                // The witness is live: if it is lost too, they meet where it comes in.
+                let outside = self.at.is_some() && survivors == 0;
+                Key { outside, size }
+            }
+        }
+    }
+}
+
+/// Terms by where they meet the pivot, the nearest first.
+fn grouped<E>(mut keyed: Vec<(Key, usize)>, live: &Live) -> Result<Vec<Group>, ProbeError<E>> {
+    keyed.sort_unstable();
+    let mut groups: Vec<Group> = Vec::new();
+    // A sum has the live terms that come in there, and those below it. The pivot is one of them
+    // where all terms are live.
+    let mut below = usize::from(matches!(live, Live::All));
+    for same in keyed.chunk_by(|(a, _), (b, _)| a == b) {
+        let (key, alone) = (same[0].0, same.len() == 1);
+        // Live terms that meet the pivot in sums of the same live terms meet it in the same sum.
+        let known = |term: &usize| key.outside || alone || live.contains(*term);
+        let terms = same.iter().map(|&(_, term)| term);
+        let (same, open): (Vec<usize>, Vec<usize>) = terms.partition(known);
+        below += same.iter().filter(|&&term| live.contains(term)).count();
+        if !key.outside && key.size != below {
+            let (size, members) = (key.size, below);
+            return Err(ProbeError::Inconsistent { size, members });
+        }
+        let live = live.clone();
+        groups.push(Group {
+            key,
+            same,
+            open,
+            live,
+        });
+    }
+    Ok(groups)
+}
+
+/// What a group turns out to be once its open terms, and one of the others, are asked about.
+fn regrouped<E>(group: Group, answers: Vec<(Key, usize)>) -> Result<Vec<Group>, ProbeError<E>> {
+    let stands_for = group.same.first().copied();
+    let mut groups = grouped(answers, &group.live)?;
+    if let Some(term) = stands_for {
+        let lowest = groups.first_mut().filter(|lowest| !lowest.key.outside);
+        let Some(lowest) =
+            lowest.filter(|lowest| lowest.open.contains(&term) || lowest.same.contains(&term))
+        else {
+            let (size, members) = (group.key.size, group.same.len());
+            return Err(ProbeError::Inconsistent { size, members });
+        };
+        lowest.open.retain(|&open| open != term);
+        lowest.same.retain(|&same| same != term);
+        lowest.same.extend(group.same);
+    }
+    Ok(groups)
+}
+
+/// The terms that come in at the sum at which most do.
+fn crowd(answers: &[(Key, usize)]) -> Vec<usize> {
+    let of = |key: Key| answers.iter().filter(move |(other, _)| *other == key);
+    let key = answers
+        .iter()
+        .map(|(key, _)| *key)
+        .max_by_key(|&key| of(key).count());
+    key.map_or_else(Vec::new, |key| of(key).map(|&(_, term)| term).collect())
 }

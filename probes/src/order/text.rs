@@ -13,7 +13,7 @@ enum Item {
 
 /// The name of the tree's [`Form`](super::Form), or else brackets: one lists what is added from
 /// left to right, so `(0 1 (2 3))` is `(x₀ + x₁) + (x₂ + x₃)`, and `0…7` are the terms 0 to 7 one
-/// by one. No terms are `()`.
+/// by one. What is added at once is in angle brackets, as in `(⟨0 1 2⟩ 3)`. No terms are `()`.
 impl Display for Tree {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let n = self.leaves();
@@ -23,16 +23,20 @@ impl Display for Tree {
         if let Some(form) = self.form() {
             return form.fmt(f);
         }
-        let mut stack = vec![Item::Part(2 * n - 2)];
+        let mut stack = vec![Item::Part(n + self.nodes() - 1)];
         while let Some(item) = stack.pop() {
             match item {
                 Item::Text(text) => f.write_str(text)?,
                 Item::Terms(first, last) => write!(f, "{first}…{last}")?,
                 Item::Part(part) if part < n => write!(f, "{part}")?,
                 Item::Part(part) => {
-                    stack.push(Item::Text(")"));
+                    let (open, close) = match self.node(part - n) {
+                        [_, _] => ("(", ")"),
+                        _ => ("⟨", "⟩"),
+                    };
+                    stack.push(Item::Text(close));
                     spine(self, part, &mut stack);
-                    stack.push(Item::Text("("));
+                    stack.push(Item::Text(open));
                 }
             }
         }
@@ -44,12 +48,17 @@ impl Display for Tree {
 fn spine(tree: &Tree, mut part: usize, stack: &mut Vec<Item>) {
     let n = tree.leaves();
     let mut operands = Vec::new();
-    while part >= n {
-        let [left, right] = tree.merges()[part - n];
-        operands.push(right);
-        part = left;
+    if let many @ [_, _, _, ..] = tree.node(part - n) {
+        operands.extend(many.iter().rev());
+    } else {
+        while part >= n
+            && let [left, right] = *tree.node(part - n)
+        {
+            operands.push(right);
+            part = left;
+        }
+        operands.push(part);
     }
-    operands.push(part);
     let mut rest = operands.as_slice();
     while let [last, ..] = rest {
         let row = |(back, &operand): (usize, &usize)| operand < n && operand + back == *last;
@@ -110,6 +119,10 @@ mod tests {
         let chain = [[0, 1], [7, 2], [8, 3], [4, 6], [9, 10], [11, 5]];
         assert_eq!(tree(7, &chain), "(0…3 (4 6) 5)");
         assert_eq!(tree(5, &[[0, 4], [5, 1], [6, 2], [7, 3]]), "(0 4 1…3)");
+        let many = Tree::from_merges(7, &[&[0, 1, 2, 3][..], &[5, 6], &[7, 4, 8]]).unwrap();
+        assert_eq!(many.to_string(), "⟨⟨0…3⟩ 4 (5 6)⟩");
+        let chain = Tree::from_merges(5, &[&[0, 1, 2][..], &[5, 3], &[6, 4]]).unwrap();
+        assert_eq!(chain.to_string(), "(⟨0…2⟩ 3 4)");
     }
 
     #[test]

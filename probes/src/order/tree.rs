@@ -2,7 +2,7 @@
 
 use half::bf16;
 
-use super::Form;
+use super::{Form, Fused};
 
 /// What an operation rounds its sums to; the nearest value, ties to even.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl Rounding {
     }
 
     /// What a partial sum is kept as.
-    fn partial(self, x: f32) -> f32 {
+    pub(super) fn partial(self, x: f32) -> f32 {
         match self {
             Rounding::F32 | Rounding::Bf16Once => x,
             Rounding::Bf16 => self.round(x),
@@ -37,7 +37,7 @@ impl Rounding {
 /// Why merges are no tree; completes "failed to …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// One tree takes one merge less than it has leaves.
+    /// Merges leave several sums, or there is nothing that they could add.
     #[error("build a tree of {leaves} leaves from {merges} merges")]
     Count {
         /// Leaves.
@@ -53,70 +53,94 @@ pub enum MergeError {
         /// The part.
         part: usize,
     },
+    /// A merge of fewer than two parts.
+    #[error("add {parts} parts in merge {merge}: a sum has two or more")]
+    Parts {
+        /// The merge, from 0.
+        merge: usize,
+        /// How many parts it has.
+        parts: usize,
+    },
 }
 
-/// The order in which `n` terms are added: a binary tree whose leaves are the terms `0..n`.
+/// The order in which `n` terms are added: a tree whose leaves are the terms `0..n`. A node adds
+/// two parts, or more at once, as matrix units do.
 ///
 /// Trees that differ only in which operand stands left are one tree: addition is commutative. So
 /// equality is that of the arithmetic. A tree of no terms is the sum +0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tree {
     leaves: usize,
-    /// Parts: leaf `i` is part `i`, node `k` is part `leaves + k` and adds two earlier parts, the
-    /// one with the smallest leaf first. Nodes stand in the order of a depth-first walk.
-    nodes: Vec<[usize; 2]>,
+    /// The parts of all nodes, one node after the other. Leaf `i` is part `i`, node `k` is part
+    /// `leaves + k` and adds earlier parts, the one with the smallest leaf first. Nodes stand in
+    /// the order of a depth-first walk.
+    parts: Vec<usize>,
+    /// Where each node's parts end.
+    ends: Vec<usize>,
 }
 
 impl Tree {
     /// The tree of sums made one after the other. Parts `0..leaves` are the leaves; the `k`-th
-    /// merge adds two parts and is then part `leaves + k`. The last is the root.
+    /// merge adds parts and is then part `leaves + k`. The last is the root.
     ///
     /// # Errors
-    /// When the merges do not use every part but the root exactly once.
-    pub fn from_merges(leaves: usize, merges: &[[usize; 2]]) -> Result<Tree, MergeError> {
-        if merges.len() != leaves.saturating_sub(1) {
-            let merges = merges.len();
-            return Err(MergeError::Count { leaves, merges });
-        }
+    /// When a merge has fewer than two parts, or the merges do not use every part but the root
+    /// exactly once.
+    pub fn from_merges<M: AsRef<[usize]>>(leaves: usize, merges: &[M]) -> Result<Tree, MergeError> {
         let mut used = vec![false; leaves + merges.len()];
         for (merge, parts) in merges.iter().enumerate() {
+            let parts = parts.as_ref();
+            if parts.len() < 2 {
+                let parts = parts.len();
+                return Err(MergeError::Parts { merge, parts });
+            }
             for &part in parts {
                 if part >= leaves + merge || std::mem::replace(&mut used[part], true) {
                     return Err(MergeError::Part { merge, part });
                 }
             }
         }
+        // The root alone is no part of anything.
+        if used.iter().filter(|&&used| !used).count() != leaves.min(1) {
+            let merges = merges.len();
+            return Err(MergeError::Count { leaves, merges });
+        }
         Ok(Tree::canonical(leaves, merges))
     }
 
     /// [`Tree::from_merges`] of merges that are known to be a tree.
-    pub(super) fn canonical(leaves: usize, merges: &[[usize; 2]]) -> Tree {
+    pub(super) fn canonical<M: AsRef<[usize]>>(leaves: usize, merges: &[M]) -> Tree {
         let mut first: Vec<usize> = (0..leaves).collect();
-        let mut ordered = Vec::with_capacity(merges.len());
-        for &[a, b] in merges {
-            ordered.push(if first[a] < first[b] { [a, b] } else { [b, a] });
-            first.push(first[a].min(first[b]));
+        for merge in merges {
+            let smallest = merge.as_ref().iter().map(|&part| first[part]).min();
+            first.push(smallest.unwrap_or(0));
         }
-        let mut nodes = Vec::with_capacity(merges.len());
+        let mut tree = Tree {
+            leaves,
+            parts: Vec::with_capacity(leaves + merges.len()),
+            ends: Vec::with_capacity(merges.len()),
+        };
         let mut renamed: Vec<usize> = (0..leaves + merges.len()).collect();
-        let mut walk: Vec<(usize, bool)> = (leaves + merges.len())
-            .checked_sub(1)
-            .into_iter()
-            .map(|root| (root, false))
-            .collect();
+        let root = (leaves + merges.len()).checked_sub(1);
+        let mut walk: Vec<(usize, bool)> = root.into_iter().map(|root| (root, false)).collect();
+        let mut ordered = Vec::new();
         while let Some((part, seen)) = walk.pop() {
             let Some(node) = part.checked_sub(leaves) else {
                 continue;
             };
-            let [a, b] = ordered[node];
+            ordered.clear();
+            ordered.extend_from_slice(merges[node].as_ref());
+            ordered.sort_unstable_by_key(|&part| first[part]);
             if seen {
-                renamed[part] = leaves + nodes.len();
-                nodes.push([renamed[a], renamed[b]]);
+                renamed[part] = leaves + tree.ends.len();
+                tree.parts.extend(ordered.iter().map(|&part| renamed[part]));
+                tree.ends.push(tree.parts.len());
             } else {
-                walk.extend([(part, true), (b, false), (a, false)]);
+                walk.push((part, true));
+                walk.extend(ordered.iter().rev().map(|&part| (part, false)));
             }
         }
-        Tree { leaves, nodes }
+        tree
     }
 
     /// `((x₀ + x₁) + x₂) + …`
@@ -129,16 +153,35 @@ impl Tree {
         self.leaves
     }
 
-    /// The additions in an order in which they can be made, as [`Tree::from_merges`] takes them.
-    pub fn merges(&self) -> &[[usize; 2]] {
-        &self.nodes
+    /// How many sums are made.
+    pub fn nodes(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// What the `k`-th sum adds, the part with the smallest term first.
+    ///
+    /// # Panics
+    /// When there is no such sum.
+    pub fn node(&self, k: usize) -> &[usize] {
+        let start = k.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.parts[start..self.ends[k]]
+    }
+
+    /// The sums in an order in which they can be made, as [`Tree::from_merges`] takes them.
+    pub fn merges(&self) -> impl ExactSizeIterator<Item = &[usize]> {
+        (0..self.nodes()).map(|k| self.node(k))
+    }
+
+    /// The most parts that a sum adds at once; 2 in a tree of plain additions.
+    pub fn fan_in(&self) -> usize {
+        self.merges().map(<[usize]>::len).max().unwrap_or(0)
     }
 
     /// The most additions that a term takes part in.
     pub fn depth(&self) -> usize {
         let mut depths = vec![0; self.leaves];
-        for &[a, b] in &self.nodes {
-            depths.push(1 + depths[a].max(depths[b]));
+        for parts in self.merges() {
+            depths.push(1 + parts.iter().map(|&part| depths[part]).max().unwrap_or(0));
         }
         depths.last().copied().unwrap_or(0)
     }
@@ -156,19 +199,66 @@ impl Tree {
         self.replay_rounded(Rounding::F32, terms)
     }
 
-    /// The sum of `terms` in this order, rounded as said.
+    /// The sum of `terms` in this order, rounded as said. A node of more than two parts adds them
+    /// in F64 and rounds once: how a matrix unit does it, the tree does not tell.
     ///
     /// # Panics
     /// When there are not as many terms as leaves.
     pub fn replay_rounded(&self, rounding: Rounding, terms: &[f32]) -> f32 {
-        assert_eq!(terms.len(), self.leaves, "one term for each leaf");
-        let mut parts = Vec::with_capacity(self.leaves + self.nodes.len());
-        parts.extend_from_slice(terms);
-        for &[a, b] in &self.nodes {
-            parts.push(rounding.partial(parts[a] + parts[b]));
-        }
-        rounding.round(parts.last().copied().unwrap_or(0.0))
+        let add = |parts: &[usize], sums: &[f32]| match parts {
+            [a, b] => sums[*a] + sums[*b],
+            _ => at_once(parts.iter().map(|&part| f64::from(sums[part]))),
+        };
+        self.walk(rounding, terms.to_vec(), add)
     }
+
+    /// The sum of products in this order, rounded as said. Those that are fused are added without
+    /// being rounded; of two that are added to each other, the second.
+    ///
+    /// # Panics
+    /// When there are not as many terms and factors as leaves.
+    pub fn replay_products(
+        &self,
+        rounding: Rounding,
+        terms: &[f32],
+        factors: &[f32],
+        fused: &Fused,
+    ) -> f32 {
+        assert_eq!(factors.len(), self.leaves, "one factor for each leaf");
+        let products = terms
+            .iter()
+            .zip(factors)
+            .map(|(term, factor)| term * factor);
+        let add = |parts: &[usize], sums: &[f32]| match *parts {
+            [a, b] if fused.contains(b) => terms[b].mul_add(factors[b], sums[a]),
+            [a, b] if fused.contains(a) => terms[a].mul_add(factors[a], sums[b]),
+            [a, b] => sums[a] + sums[b],
+            _ => at_once(parts.iter().map(|&part| match fused.contains(part) {
+                true => f64::from(terms[part]) * f64::from(factors[part]),
+                false => f64::from(sums[part]),
+            })),
+        };
+        self.walk(rounding, products.collect(), add)
+    }
+
+    fn walk(
+        &self,
+        rounding: Rounding,
+        mut sums: Vec<f32>,
+        add: impl Fn(&[usize], &[f32]) -> f32,
+    ) -> f32 {
+        assert_eq!(sums.len(), self.leaves, "one term for each leaf");
+        sums.reserve(self.nodes());
+        for parts in self.merges() {
+            sums.push(rounding.partial(add(parts, &sums)));
+        }
+        rounding.round(sums.last().copied().unwrap_or(0.0))
+    }
+}
+
+/// What a node makes of more than two parts: the exact sum, as long as F64 holds it, rounded.
+fn at_once(parts: impl Iterator<Item = f64>) -> f32 {
+    parts.sum::<f64>() as f32
 }
 
 #[cfg(test)]
@@ -182,29 +272,37 @@ mod tests {
         assert_eq!(one, other);
         assert_ne!(one, Tree::sequential(4));
         assert_eq!((one.depth(), Tree::sequential(4).depth()), (2, 3));
+        let many = Tree::from_merges(5, &[vec![4, 2, 3], vec![1, 5, 0]]).unwrap();
+        let same = Tree::from_merges(5, &[vec![3, 4, 2], vec![0, 1, 5]]).unwrap();
+        assert_eq!(many, same);
+        assert_eq!((many.fan_in(), many.nodes(), many.depth()), (3, 2, 2));
     }
 
     #[test]
     fn merges_that_are_no_tree_are_refused() {
-        let merge = |merges: &[[usize; 2]]| Tree::from_merges(3, merges).unwrap_err();
+        let merge = |merges: &[&[usize]]| Tree::from_merges(3, merges).unwrap_err();
         assert_eq!(
-            merge(&[[0, 1]]),
+            merge(&[&[0, 1]]),
             MergeError::Count {
                 leaves: 3,
                 merges: 1
             }
         );
         assert_eq!(
-            merge(&[[0, 1], [3, 1]]),
+            merge(&[&[0, 1], &[3, 1]]),
             MergeError::Part { merge: 1, part: 1 }
         );
         assert_eq!(
-            merge(&[[0, 4], [1, 2]]),
+            merge(&[&[0, 4], &[1, 2]]),
             MergeError::Part { merge: 0, part: 4 }
         );
         assert_eq!(
-            merge(&[[0, 0], [1, 2]]),
+            merge(&[&[0, 0], &[1, 2]]),
             MergeError::Part { merge: 0, part: 0 }
+        );
+        assert_eq!(
+            merge(&[&[0], &[1, 2, 3]]),
+            MergeError::Parts { merge: 0, parts: 1 }
         );
     }
 
@@ -214,6 +312,8 @@ mod tests {
         assert_eq!(Tree::sequential(4).replay(&terms), 1.0);
         let inner = Tree::from_merges(4, &[[1, 2], [0, 4], [5, 3]]).unwrap();
         assert_eq!(inner.replay(&terms), 2.0);
+        let at_once = Tree::from_merges(4, &[[0, 1, 2, 3]]).unwrap();
+        assert_eq!(at_once.replay(&terms), 2.0);
         let ones = vec![1.0; 300];
         assert_eq!(
             Tree::sequential(300).replay_rounded(Rounding::Bf16, &ones),

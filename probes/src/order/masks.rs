@@ -1,0 +1,240 @@
+//! Masked vectors: questions about two terms, many in one call, and what the answers count.
+
+use super::{MASK, MOST_TERMS, ProbeError, Sums};
+
+/// Which terms are 1 while a question is asked; all others are 0.
+#[derive(Clone, Debug)]
+pub(super) enum Live {
+    /// All of them.
+    All,
+    /// These, in ascending order.
+    Some(std::rc::Rc<[usize]>),
+}
+
+impl Live {
+    pub fn contains(&self, term: usize) -> bool {
+        match self {
+            Live::All => true,
+            Live::Some(live) => live.binary_search(&term).is_ok(),
+        }
+    }
+}
+
+/// M at one place, −M at another.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub plus: usize,
+    pub minus: usize,
+    pub live: Live,
+}
+
+/// An operation to which masked vectors are put.
+pub(super) struct Masks<'a, O: ?Sized> {
+    op: &'a mut O,
+    n: usize,
+    /// Rows of terms as the last call left them: all 1 or all 0 but for nothing.
+    buffer: Vec<f32>,
+    filled: f32,
+    /// The result for a single 1.
+    unit: f32,
+    /// How many ones are counted.
+    pub capacity: usize,
+    /// Vectors that questions took.
+    pub vectors: usize,
+    /// Vectors that checked the operation itself.
+    pub checks: usize,
+    first: Vec<(Question, u32)>,
+    last: Vec<(Question, u32)>,
+}
+
+impl<'a, O: Sums + ?Sized> Masks<'a, O> {
+    /// Finds out how far the operation counts ones.
+    pub fn new(op: &'a mut O) -> Result<Self, ProbeError<O::Error>> {
+        let n = op.terms();
+        if n > MOST_TERMS {
+            return Err(ProbeError::TooManyTerms(n));
+        }
+        let mut masks = Masks {
+            n,
+            buffer: vec![0.0; n * op.rows().max(1)],
+            op,
+            filled: 0.0,
+            unit: 1.0,
+            capacity: 0,
+            vectors: 0,
+            checks: 0,
+            first: Vec::new(),
+            last: Vec::new(),
+        };
+        masks.measure()?;
+        Ok(masks)
+    }
+
+    /// Whether all terms may be 1 at once.
+    pub fn counts_all(&self) -> bool {
+        self.capacity >= self.n
+    }
+
+    /// Whether n ones and n − 1 ones are counted, and if not, up to which power of two. Of a
+    /// number and the one before it one is odd, and a binary floating-point format that has an
+    /// odd number has every whole number below it; so the result's format counts all that the
+    /// questions ask for. A scaled count is rounded once more, and is trusted half as far.
+    fn measure(&mut self) -> Result<(), ProbeError<O::Error>> {
+        let n = self.n;
+        let plain = [n, n.saturating_sub(1)];
+        let results = self.count(&plain)?;
+        let Some((&count, &result)) = self.miscounted(&plain, &results) else {
+            self.capacity = n;
+            return Ok(());
+        };
+        if n == 0 {
+            return Err(ProbeError::Uncounted { count, result });
+        }
+        self.unit = self.count(&[1])?[0];
+        if self.miscounted(&plain, &results).is_none() {
+            self.capacity = n;
+            return Ok(());
+        }
+        let powers = (1..usize::BITS)
+            .map(|k| 1 << k)
+            .take_while(|&size| size < n);
+        let sizes: Vec<usize> = powers.flat_map(|size: usize| [size, size - 1]).collect();
+        let results = self.count(&sizes)?;
+        let trusted = if self.unit == 1.0 { 1 } else { 2 };
+        let pairs = sizes.chunks(2).zip(results.chunks(2));
+        let counted = pairs.filter(|(sizes, results)| self.miscounted(sizes, results).is_none());
+        self.capacity = counted
+            .map(|(sizes, _)| sizes[0] / trusted)
+            .max()
+            .unwrap_or(0);
+        if self.capacity < 4 {
+            return Err(ProbeError::Uncounted { count, result });
+        }
+        Ok(())
+    }
+
+    fn miscounted<'c>(
+        &self,
+        counts: &'c [usize],
+        results: &'c [f32],
+    ) -> Option<(&'c usize, &'c f32)> {
+        let mut pairs = counts.iter().zip(results);
+        pairs.find(|(count, result)| self.decode(**result) != Some(**count))
+    }
+
+    /// The results for the first so many ones.
+    fn count(&mut self, counts: &[usize]) -> Result<Vec<f32>, ProbeError<O::Error>> {
+        let mut results = Vec::new();
+        self.fill(0.0);
+        let rows = self.op.rows().max(1);
+        for counts in counts.chunks(rows) {
+            for (&count, row) in counts.iter().zip(self.buffer.chunks_mut(self.n.max(1))) {
+                row[..count].fill(1.0);
+            }
+            let asked = &self.buffer[..counts.len() * self.n];
+            results.extend(self.op.sums(asked).map_err(ProbeError::Op)?);
+            self.buffer.fill(0.0);
+        }
+        self.checks += counts.len();
+        Ok(results)
+    }
+
+    fn fill(&mut self, value: f32) {
+        if self.filled != value {
+            self.buffer.fill(value);
+            self.filled = value;
+        }
+    }
+
+    /// The count that a result says, if any.
+    fn decode(&self, result: f32) -> Option<usize> {
+        let count = if self.unit == 1.0 {
+            result
+        } else {
+            result / self.unit
+        };
+        let whole = count.round();
+        let slack = if self.unit == 1.0 { 0.0 } else { 0.3 };
+        ((count - whole).abs() <= slack && (0.0..=self.n as f32).contains(&whole))
+            .then_some(whole as usize)
+    }
+
+    /// How many live terms survive each question: those outside of the smallest sum that contains
+    /// both masked terms.
+    pub fn ask(&mut self, questions: &[Question]) -> Result<Vec<usize>, ProbeError<O::Error>> {
+        let results = self.put(questions)?;
+        self.vectors += questions.len();
+        let bits = |(question, result): (&Question, &f32)| (question.clone(), result.to_bits());
+        let answered = || questions.iter().zip(&results).map(bits);
+        let few = 8;
+        if self.first.is_empty() {
+            self.first = answered().take(few).collect();
+        }
+        self.last = answered().take(few).collect();
+        let read = |(question, &result): (&Question, &f32)| {
+            let own = [question.plus, question.minus];
+            let own = own
+                .iter()
+                .filter(|&&term| question.live.contains(term))
+                .count();
+            let live = match &question.live {
+                Live::All => self.n,
+                Live::Some(live) => live.len(),
+            };
+            let most = live - own;
+            let count = self.decode(result).filter(|&count| count <= most);
+            count.ok_or(ProbeError::OutOfRange {
+                plus: question.plus,
+                minus: question.minus,
+                result,
+                most,
+            })
+        };
+        questions.iter().zip(&results).map(read).collect()
+    }
+
+    /// Puts some of the first questions, or of the last ones, once more.
+    pub fn repeat(&mut self, last: bool) -> Result<(), ProbeError<O::Error>> {
+        let asked = std::mem::take(if last {
+            &mut self.last
+        } else {
+            &mut self.first
+        });
+        let questions: Vec<Question> = asked.iter().map(|(question, _)| question.clone()).collect();
+        let results = self.put(&questions)?;
+        self.checks += questions.len();
+        for ((_, before), second) in asked.iter().zip(results) {
+            let first = f32::from_bits(*before);
+            if *before != second.to_bits() {
+                return Err(ProbeError::NotRepeatable { first, second });
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, questions: &[Question]) -> Result<Vec<f32>, ProbeError<O::Error>> {
+        let (n, rows) = (self.n, self.op.rows().max(1));
+        let mut results = Vec::with_capacity(questions.len());
+        if let Some(question) = questions.first() {
+            let all = matches!(question.live, Live::All);
+            self.fill(if all { 1.0 } else { 0.0 });
+        }
+        for questions in questions.chunks(rows) {
+            for (question, row) in questions.iter().zip(self.buffer.chunks_mut(n)) {
+                if let Live::Some(live) = &question.live {
+                    live.iter().for_each(|&term| row[term] = 1.0);
+                }
+                (row[question.plus], row[question.minus]) = (MASK, -MASK);
+            }
+            let asked = &self.buffer[..questions.len() * n];
+            results.extend(self.op.sums(asked).map_err(ProbeError::Op)?);
+            for (question, row) in questions.iter().zip(self.buffer.chunks_mut(n)) {
+                if let Live::Some(live) = &question.live {
+                    live.iter().for_each(|&term| row[term] = 0.0);
+                }
+                (row[question.plus], row[question.minus]) = (self.filled, self.filled);
+            }
+        }
+        Ok(results)
+    }
+}
