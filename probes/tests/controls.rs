@@ -109,12 +109,12 @@ struct Count {
 }
 
 /// Controls of all stages that `stages` takes, by stage.
-fn controls(stages: &dyn Fn(&str) -> bool) -> BTreeMap<String, Count> {
+fn controls(profile: Profile, stages: &dyn Fn(&str) -> bool) -> BTreeMap<String, Count> {
     let batch = speech();
-    let own = Bench::new(Profile::Bf16, &batch);
+    let own = Bench::new(profile, &batch);
     let inputs = batch.inputs(Frames::Exact(batch.frames())).unwrap();
     let short = left_padded(&inputs["mel"], &inputs["mask"]).unwrap();
-    let left = Bench::new(Profile::Bf16, &short);
+    let left = Bench::new(profile, &short);
     let wide = Bench::new(Profile::F32, &batch);
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     let mut names: Vec<&str> = own.graph.boundaries().iter().map(|b| &*b.stage).collect();
@@ -184,11 +184,24 @@ fn check(counts: &BTreeMap<String, Count>) {
 
 #[test]
 fn mistakes_in_the_ends_of_the_encoder_and_one_block_are_noticed() {
-    check(&controls(&|stage| !stage.starts_with("conformer.1")));
+    check(&controls(Profile::Bf16, &|stage| {
+        !stage.starts_with("conformer.1")
+    }));
+}
+
+#[test]
+fn mistakes_in_one_block_are_noticed_in_the_other_profiles() {
+    for profile in [Profile::Mixed, Profile::F32] {
+        check(&controls(profile, &|stage| {
+            stage.starts_with("conformer.0")
+        }));
+    }
 }
 
 #[test]
 #[ignore = "long"]
 fn mistakes_anywhere_in_the_encoder_are_noticed() {
-    check(&controls(&|_| true));
+    for profile in Profile::ALL {
+        check(&controls(profile, &|_| true));
+    }
 }

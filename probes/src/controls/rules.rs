@@ -79,7 +79,7 @@ fn tellable(value: &Tensor) -> usize {
 fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
     let shape = &node.info.shape;
     let operand = |i: usize| node.inputs.get(i).map(|&v| step.graph().node(v));
-    let number = |i: usize| operand(i).and_then(|node| constant(step, node));
+    let number = |i: usize| step.constant(*node.inputs.get(i)?);
     let keep = |keep| Mutation::Operand { at, keep };
     let instead = |op, takes| Mutation::Instead { at, op, takes };
     match &node.op {
@@ -161,7 +161,7 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
         Op::AsType { dtype } => {
             let from = operand(0).map(|node| node.info.dtype);
             let floats = from.is_some_and(|from| from.is_float()) && dtype.is_float();
-            if floats && !is_promoted(step, at) {
+            if floats && !(is_wide(*dtype) && is_promoted(step, at)) {
                 all.push(keep(0));
             }
         }
@@ -243,37 +243,30 @@ fn reversed(elements: usize, at: usize, axis: Option<usize>, all: &mut Vec<Mutat
     }
 }
 
-/// Whether everything that uses a value promotes it to the dtype it has, because of another
-/// operand: a cast before that can be left out.
+/// Whether everything that uses a widened value would widen it all the same, because of another
+/// operand. Movement and additions of 0 are exact in any dtype.
 fn is_promoted(step: &Step, at: usize) -> bool {
-    let uses = step.nodes().filter(|(_, node)| {
+    let mut uses = step.nodes().filter(|(_, node)| {
         let mut inputs = node.inputs.iter();
         inputs.any(|input| input.index() == at)
     });
     let dtype = step.node(at).map(|node| node.info.dtype);
-    let mut uses = uses.peekable();
-    uses.peek().is_some()
-        && uses.all(|(user, node)| {
-            let others = node.inputs.iter().filter(|input| input.index() != at);
-            let mut others = others.map(|&other| step.graph().node(other));
-            if node.op.is_movement() {
-                is_promoted(step, user)
-            } else {
-                others
-                    .any(|other| Some(other.info.dtype) == dtype && constant(step, other).is_none())
-            }
-        })
-}
-
-/// The value of a constant, stretched or not.
-fn constant(step: &Step, node: &Node) -> Option<f64> {
-    match &node.op {
-        Op::Constant { value } => Some(*value),
-        Op::Broadcast { .. } | Op::Full { .. } | Op::AsType { .. } => {
-            constant(step, step.graph().node(*node.inputs.first()?))
+    uses.all(|(user, node)| {
+        let others = node.inputs.iter().filter(|input| input.index() != at);
+        let mut others = others.copied().peekable();
+        let nothing = node.op == Op::Add
+            && others
+                .peek()
+                .is_some_and(|&other| step.constant(other) == Some(0.0));
+        if node.op.is_movement() || nothing {
+            is_promoted(step, user)
+        } else {
+            others.any(|other| {
+                let info = step.graph().info(other);
+                Some(info.dtype) == dtype && step.constant(other).is_none()
+            })
         }
-        _ => None,
-    }
+    })
 }
 
 fn reduction(at: usize, kind: ReduceKind, axes: &[usize], x: &Node, all: &mut Vec<Mutation>) {

@@ -82,9 +82,21 @@ impl Step {
         self.graph.nodes().nth(at).map(|(_, node)| node)
     }
 
+    /// The number that a value holds in all its elements, if it is a constant.
+    pub(super) fn constant(&self, value: ValueId) -> Option<f64> {
+        let node = self.graph.node(value);
+        match &node.op {
+            Op::Constant { value } => Some(*value),
+            Op::Broadcast { .. } | Op::Full { .. } | Op::AsType { .. } => {
+                self.constant(*node.inputs.first()?)
+            }
+            _ => None,
+        }
+    }
+
     /// The same step with other nodes in the place of those that `edit` gives a value for. It is
     /// told position, node and the operands as they have become. Operands whose dtypes no longer
-    /// meet are promoted, as MLX does.
+    /// meet are promoted, as MLX does; constants take the dtype of the others, as Python numbers do.
     ///
     /// # Errors
     /// When what is left does not fit together, or the result has another shape.
@@ -107,7 +119,8 @@ impl Step {
             let new = match (edit(&mut b, &place)?, own) {
                 (Some(new), _) | (None, Some(new)) => new,
                 (None, None) => {
-                    meet(&mut b, &node.op, &mut inputs)?;
+                    let weak = node.inputs.iter().map(|v| self.constant(*v).is_some());
+                    meet(&mut b, &node.op, &mut inputs, &weak.collect::<Vec<_>>())?;
                     again(&mut b, node, &inputs)?
                 }
             };
@@ -180,25 +193,26 @@ pub(super) fn again(
     }
 }
 
-/// Promotes operands that have to be of one dtype.
-fn meet(b: &mut Builder, op: &Op, inputs: &mut [ValueId]) -> Result<(), GraphError> {
+/// Promotes operands that have to be of one dtype; those that are `weak` take the others'.
+fn meet(b: &mut Builder, op: &Op, inputs: &mut [ValueId], weak: &[bool]) -> Result<(), GraphError> {
     let from = match op {
         Op::Select => 1,
         Op::GatherAxis { .. } | Op::QuantizedMatmul { .. } => return Ok(()),
         _ => 0,
     };
-    let operands = inputs.get_mut(from..).unwrap_or_default();
+    let all_weak = weak.iter().skip(from).all(|&weak| weak);
     let mut common = None;
-    for &value in operands.iter() {
+    for (&value, &weak) in inputs.iter().zip(weak).skip(from) {
         let dtype = b.dtype(value);
         common = match common {
+            _ if weak && !all_weak => common,
             None => Some(dtype),
             Some(other) if other == dtype => common,
             Some(other) => other.promote(dtype),
         };
     }
     if let Some(common) = common {
-        for value in operands {
+        for value in inputs.iter_mut().skip(from) {
             *value = b.astype(*value, common)?;
         }
     }

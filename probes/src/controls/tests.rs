@@ -268,6 +268,20 @@ fn casts_are_left_out_unless_promotion_brings_them_back() {
         b.binary(Op::Multiply, square, y)
     });
     assert!(!names(&promoted).contains(&"only-operand-0@AsType.2".to_owned()));
+    let rounded = step(&[2], &[2], DType::BF16, |b, x, y| {
+        let wide = b.astype(x, F32)?;
+        let product = b.binary_scalar(Op::Multiply, wide, 0.3)?;
+        let narrow = b.astype(product, DType::BF16)?;
+        b.binary(Op::Add, narrow, y)
+    });
+    assert!(names(&rounded).contains(&"only-operand-0@AsType.2".to_owned()));
+    // A number takes the dtype of what it meets: the sum is then in BF16.
+    let weak = step(&[1], &[1], DType::BF16, |b, x, _| {
+        let wide = b.astype(x, F32)?;
+        b.binary_scalar(Op::Add, wide, 1.0 / 512.0)
+    });
+    let x = Tensor::from_bf16([1], &[bf16::ONE]).unwrap();
+    assert_eq!(mutated(&weak, "only-operand-0@AsType.1", &x), [1.0]);
 }
 
 #[test]
