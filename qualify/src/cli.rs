@@ -48,6 +48,8 @@ pub enum Command {
     /// Look at what the compiler makes of every step
     #[command(after_help = AUDIT_CODES)]
     Audit(AuditArgs),
+    /// Ask a running operation what it does
+    Probe(crate::probe::ProbeArgs),
     /// Write a deterministic checkpoint for a configuration
     Fixture(FixtureArgs),
 }
@@ -296,7 +298,7 @@ pub const NOTHING_TO_RUN_ON: &str = "--checkpoint needs --audio FILE or --mel FI
 
 impl ModelArgs {
     /// Why these arguments cannot be followed, if so: what the parser does not see.
-    fn contradiction(&self) -> Option<&'static str> {
+    pub fn contradiction(&self) -> Option<&'static str> {
         let nothing_to_run_on =
             self.checkpoint.is_some() && self.audio.is_empty() && self.mel.is_none();
         nothing_to_run_on.then_some(NOTHING_TO_RUN_ON)
@@ -476,6 +478,7 @@ mod tests {
             Command::Capture(args) => args.contradiction().is_some(),
             Command::Controls(args) => args.contradiction().is_some(),
             Command::Audit(args) => args.contradiction().is_some(),
+            Command::Probe(args) => args.contradiction().is_some(),
             Command::Fixture(_) => false,
         };
         assert!(contradicts("qualify stages --checkpoint d"));

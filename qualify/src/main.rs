@@ -11,6 +11,7 @@ mod inputs;
 mod interrupt;
 mod memory;
 mod model;
+mod probe;
 mod run;
 mod scratch;
 mod tree;
@@ -78,6 +79,7 @@ fn main() -> ProcessCode {
             sensible(args.contradiction()).and_then(|()| controls(args, command))
         }
         Command::Audit(args) => sensible(args.contradiction()).and_then(|()| audit(args)),
+        Command::Probe(args) => sensible(args.contradiction()).and_then(|()| probe(args)),
         Command::Fixture(args) => fixture(args),
     };
     match outcome {
@@ -168,6 +170,12 @@ fn controls(args: &ControlsArgs, command: Vec<String>) -> Result<ExitCode, Failu
 fn audit(args: &AuditArgs) -> Result<ExitCode, Failure> {
     let (table, code) = audit::audit(args)?;
     show(&table, args.json.as_deref().is_some_and(is_stdout))?;
+    Ok(code)
+}
+
+fn probe(args: &probe::ProbeArgs) -> Result<ExitCode, Failure> {
+    let (text, code) = probe::probe(args)?;
+    show(&text, args.takes_stdout())?;
     Ok(code)
 }
 

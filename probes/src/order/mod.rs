@@ -38,6 +38,7 @@
 //! - Whether products are rounded before they are added is asked apart: [`Fused`].
 
 mod confirm;
+mod draw;
 mod error;
 mod form;
 mod fused;

@@ -1,0 +1,52 @@
+//! Questions to running operations: `qualify probe …`.
+
+mod order;
+
+use clap::{Args, Subcommand};
+use reports::verdict::ExitCode;
+
+use crate::failure::Failure;
+
+pub use order::OrderArgs;
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// What is asked.
+    #[command(subcommand)]
+    pub question: Question,
+}
+
+/// A question.
+#[derive(Debug, Subcommand)]
+pub enum Question {
+    /// In which order does an operation add its terms?
+    #[command(after_help = order::CODES)]
+    Order(Box<OrderArgs>),
+}
+
+/// Asks. Gives what to print, and the exit code.
+///
+/// # Errors
+/// When a side cannot be used, or the command line asks for something there is not.
+pub fn probe(args: &ProbeArgs) -> Result<(String, ExitCode), Failure> {
+    match &args.question {
+        Question::Order(args) => order::order(args),
+    }
+}
+
+impl ProbeArgs {
+    /// Why these arguments cannot be followed, if so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        match &self.question {
+            Question::Order(args) => args.contradiction(),
+        }
+    }
+
+    /// Whether standard output is taken by something else than the table.
+    pub fn takes_stdout(&self) -> bool {
+        match &self.question {
+            Question::Order(args) => args.takes_stdout(),
+        }
+    }
+}
