@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use emitter::Contract;
 use fixtures::Fixture;
 use oracle::{Captures, MlxSide};
-use probes::controls::{Candidate, Guarded, Inputs, OTHERS, Scene, left_padded, reason};
+use probes::controls::{Candidate, Guarded, Inputs, OTHERS, Scene, padded, reason};
 use reports::measure::{Values, count_differing};
 use stages::{
     Boundary, BoundaryId, Graph, Profile, Tensor,
@@ -113,8 +113,9 @@ fn controls(profile: Profile, stages: &dyn Fn(&str) -> bool) -> BTreeMap<String,
     let batch = speech();
     let own = Bench::new(profile, &batch);
     let inputs = batch.inputs(Frames::Exact(batch.frames())).unwrap();
-    let short = left_padded(&inputs["mel"], &inputs["mask"]).unwrap();
-    let left = Bench::new(profile, &short);
+    let short = |side| padded(&inputs["mel"], &inputs["mask"], side).unwrap();
+    let left = Bench::new(profile, &short(PaddingSide::Left));
+    let right = Bench::new(profile, &short(PaddingSide::Right));
     let wide = Bench::new(Profile::F32, &batch);
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     let mut names: Vec<&str> = own.graph.boundaries().iter().map(|b| &*b.stage).collect();
@@ -143,6 +144,7 @@ fn controls(profile: Profile, stages: &dyn Fn(&str) -> bool) -> BTreeMap<String,
             };
             let bench = match kind {
                 Inputs::LeftPadded => &left,
+                Inputs::RightPadded => &right,
                 Inputs::WideProfile | Inputs::Shaken { .. } => &wide,
                 _ => &own,
             };

@@ -5,6 +5,7 @@ use std::fmt;
 use half::bf16;
 use stages::{
     Tensor,
+    audio::PaddingSide,
     graph::{Node, Op},
     model::gemma3n_audio::{Batch, BatchError},
 };
@@ -18,6 +19,8 @@ pub enum Inputs {
     Own,
     /// Captures of a batch of short clips of the same sound, two of them padded on the left.
     LeftPadded,
+    /// The same, padded on the right.
+    RightPadded,
     /// Captures of the same inputs in the profile `f32`, where no rounding to BF16 hides a small
     /// difference.
     WideProfile,
@@ -38,10 +41,9 @@ impl Inputs {
         match self {
             Inputs::Own => "own",
             Inputs::LeftPadded => "left-padded",
+            Inputs::RightPadded => "right-padded",
             Inputs::WideProfile => "f32",
-            Inputs::Shaken { draw: 1 } => "shaken",
-            Inputs::Shaken { draw: 2 } => "shaken-2",
-            Inputs::Shaken { .. } => "shaken-3",
+            Inputs::Shaken { draw } => SHAKEN[draw as usize % SHAKEN.len()],
             Inputs::Magnified => "magnified",
         }
     }
@@ -61,13 +63,27 @@ impl Inputs {
     }
 }
 
+/// The names of draws.
+const SHAKEN: [&str; 8] = [
+    "shaken", "shaken-1", "shaken-2", "shaken-3", "shaken-4", "shaken-5", "shaken-6", "shaken-7",
+];
+
+const fn shaken_by(draw: u8) -> Inputs {
+    Inputs::Shaken { draw }
+}
+
 /// All but a run's own, in the order in which they are tried.
-pub const OTHERS: [Inputs; 6] = [
+pub const OTHERS: [Inputs; 11] = [
     Inputs::LeftPadded,
+    Inputs::RightPadded,
     Inputs::WideProfile,
-    Inputs::Shaken { draw: 1 },
-    Inputs::Shaken { draw: 2 },
-    Inputs::Shaken { draw: 3 },
+    shaken_by(1),
+    shaken_by(2),
+    shaken_by(3),
+    shaken_by(4),
+    shaken_by(5),
+    shaken_by(6),
+    shaken_by(7),
     Inputs::Magnified,
 ];
 
@@ -84,14 +100,7 @@ pub fn needs(mutation: &Mutation, step: &Step) -> &'static [Inputs] {
     };
     match &node.op {
         Op::Maximum | Op::Minimum if is_bound(step, node) => &[Inputs::Magnified],
-        Op::LogicalAnd
-        | Op::LogicalNot
-        | Op::Select
-        | Op::GreaterEqual
-        | Op::Arange { .. }
-        | Op::Slice { .. }
-        | Op::Pad { .. } => &[Inputs::LeftPadded],
-        _ => &OTHERS[..5],
+        _ => &OTHERS[..10],
     }
 }
 
@@ -108,22 +117,23 @@ fn is_bound(step: &Step, node: &Node) -> bool {
     })
 }
 
-/// Frames of each clip of [`left_padded`]: a bucket, so that the last ones are sound.
+/// Frames of each clip of [`padded`]: a bucket, so that the last ones are sound.
 const FRAMES: usize = 192;
 
-/// Frames of padding before each of its clips. A token is 16 frames: shifted by one frame in
-/// either direction one of the first two begins in another token.
-const PADDING: [usize; 3] = [33, 48, 0];
+/// Frames of padding of each of its clips, on the left and on the right. A token is 16 frames:
+/// shifted by one frame in either direction one of the first two ends in another token.
+const LEFT: [usize; 3] = [33, 48, 0];
+const RIGHT: [usize; 3] = [47, 32, 0];
 
 /// What a frame of padding holds: the logarithm of the floor.
 const SILENCE: f32 = -11.512_925;
 
 /// Three clips out of the first of `mel` `[B,T,features]`, whose frames `mask` `[B,T]` says to be
-/// sound: two padded on the left, one not.
+/// sound: two padded on this side, one not.
 ///
 /// # Errors
 /// When the first clip has no such frame.
-pub fn left_padded(mel: &Tensor, mask: &Tensor) -> Result<Batch, BatchError> {
+pub fn padded(mel: &Tensor, mask: &Tensor, side: PaddingSide) -> Result<Batch, BatchError> {
     let values = mel.as_f32().unwrap_or_default();
     let features = mel.shape().dims().last().copied().unwrap_or(0).max(1);
     let frames = mel.shape().dims().get(1).copied().unwrap_or(0);
@@ -137,33 +147,44 @@ pub fn left_padded(mel: &Tensor, mask: &Tensor) -> Result<Batch, BatchError> {
         return Err(BatchError::Frames(0));
     }
     let (mut out, mut valid) = (Vec::new(), Vec::new());
-    for (clip, padding) in PADDING.into_iter().enumerate() {
+    let paddings = match side {
+        PaddingSide::Left => LEFT,
+        PaddingSide::Right => RIGHT,
+    };
+    for (clip, padding) in paddings.into_iter().enumerate() {
         for frame in 0..FRAMES {
-            if frame < padding {
+            let is_sound = match side {
+                PaddingSide::Left => frame >= padding,
+                PaddingSide::Right => frame < FRAMES - padding,
+            };
+            if !is_sound {
                 out.extend(std::iter::repeat_n(SILENCE, features));
             } else {
                 out.extend_from_slice(sound[(frame + 97 * clip) % sound.len()]);
             }
-            valid.push(frame >= padding);
+            valid.push(is_sound);
         }
     }
-    let mel = Tensor::from_f32([PADDING.len(), FRAMES, features], &out)?;
+    let mel = Tensor::from_f32([paddings.len(), FRAMES, features], &out)?;
     Batch::new(mel, valid)
 }
 
 /// F32 values times powers of two, from 2⁻⁴ to 2⁴ in the first draw and further apart in each that
-/// follows; anything else as it is.
+/// follows, those of every other draw negated; zeros are the powers themselves. Anything else as it
+/// is.
 fn shaken(tensor: &Tensor, draw: u8) -> Tensor {
     let Some(values) = tensor.as_f32() else {
         return tensor.clone();
     };
     let most = 4 * i32::from(draw);
+    let sign = if draw.is_multiple_of(2) { -1.0 } else { 1.0 };
     let mut state = 0x9E37_79B9_u32.wrapping_mul(u32::from(draw));
-    let mut power = || {
+    let mut factor = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 16) as i32 % (2 * most + 1) - most
+        sign * 2f32.powi((state >> 16) as i32 % (2 * most + 1) - most)
     };
-    let values: Vec<f32> = values.iter().map(|v| v * 2f32.powi(power())).collect();
+    let shake = |&v: &f32| if v == 0.0 { factor() } else { v * factor() };
+    let values: Vec<f32> = values.iter().map(shake).collect();
     Tensor::from_f32(tensor.shape().clone(), &values).unwrap_or_else(|_| tensor.clone())
 }
 
@@ -237,13 +258,21 @@ mod tests {
     fn a_frame_more_or_less_of_padding_is_another_token() {
         let mel = Tensor::from_f32([1, 7, 2], &[0.5; 14]).unwrap();
         let mask = |valid: [bool; 7]| Tensor::from_bool([1, 7], &valid).unwrap();
-        let batch = left_padded(&mel, &mask([true; 7])).unwrap();
-        assert_eq!((batch.clips(), batch.frames()), (3, FRAMES));
-        assert_eq!(batch.valid(), [FRAMES - 33, FRAMES - 48, FRAMES]);
-        let tokens = |padding: usize| padding.div_ceil(16);
-        assert_ne!(tokens(PADDING[0]), tokens(PADDING[0] - 1));
-        assert_ne!(tokens(PADDING[1]), tokens(PADDING[1] + 1));
-        assert!(left_padded(&mel, &mask([false; 7])).is_err());
+        let tokens = |frames: usize| frames.div_ceil(16);
+        for (side, paddings) in [(PaddingSide::Left, LEFT), (PaddingSide::Right, RIGHT)] {
+            let batch = padded(&mel, &mask([true; 7]), side).unwrap();
+            assert_eq!((batch.clips(), batch.frames()), (3, FRAMES));
+            assert_eq!(batch.side(), Some(side));
+            assert_eq!(batch.valid(), paddings.map(|padding| FRAMES - padding));
+            // Where the first clips change from padding to sound or back.
+            let [a, b] = match side {
+                PaddingSide::Left => [paddings[0], paddings[1]],
+                PaddingSide::Right => [FRAMES - paddings[0], FRAMES - paddings[1]],
+            };
+            assert_ne!(tokens(a), tokens(a - 1));
+            assert_ne!(tokens(b), tokens(b + 1));
+        }
+        assert!(padded(&mel, &mask([false; 7]), PaddingSide::Left).is_err());
     }
 
     #[test]

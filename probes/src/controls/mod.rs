@@ -11,7 +11,7 @@ mod rules;
 mod run;
 mod step;
 
-pub use inputs::{Inputs, OTHERS, left_padded, needs, reason};
+pub use inputs::{Inputs, OTHERS, needs, padded, reason};
 pub use mutation::Mutation;
 pub use rules::{Mutated, mutations};
 pub use run::{Candidate, Compare, ControlError, Guarded, Scene, Tried};

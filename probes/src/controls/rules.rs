@@ -100,6 +100,7 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
         Op::Constant { value } => {
             let value = match *value {
                 0.0 => 1.0,
+                v if !node.info.dtype.is_float() => v - 1.0,
                 v if v.abs() >= HUGE => v.signum() / 64.0,
                 v if v.abs() < TINY => v * 1024.0,
                 v => v * (1.0 + 1.0 / 64.0),
@@ -155,7 +156,7 @@ fn of_node(step: &Step, at: usize, node: &Node, all: &mut Vec<Mutation>) {
         Op::LogAddExp => all.extend([keep(0), instead(Op::Maximum, 2)]),
         Op::GreaterEqual => all.push(Mutation::Swapped { at }),
         Op::LogicalAnd => all.extend([keep(0), keep(1)]),
-        Op::BitwiseBinary { .. } => all.push(keep(0)),
+        Op::BitwiseBinary { .. } if number(1) != Some(0.0) => all.push(keep(0)),
         Op::Select => all.extend([keep(1), keep(2)]),
         Op::LogicalNot | Op::Negative | Op::Square | Op::Exp | Op::Log => all.push(keep(0)),
         Op::AsType { dtype } => {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use emitter::Contract;
 use oracle::{Captures, MlxSide};
-use probes::controls::{Inputs as On, Scene, left_padded};
+use probes::controls::{Inputs as On, Scene, padded};
 use stages::{
     Boundary, BoundaryId, Checkpoint, Graph, Profile, Tensor,
+    audio::PaddingSide,
     model::gemma3n_audio::{Frames, audio_encoder},
 };
 
@@ -64,13 +65,17 @@ impl<'a> Setting<'a> {
     ) -> Result<Setting<'a>, Failure> {
         let (clips, frames) = (model.inputs.clips, model.inputs.frames);
         let (profile, clips, frames, inputs) = match kind {
-            On::LeftPadded => {
+            On::LeftPadded | On::RightPadded => {
+                let side = match kind {
+                    On::LeftPadded => PaddingSide::Left,
+                    _ => PaddingSide::Right,
+                };
                 let no_input = |name: &str| {
                     let message = format!("find the model input {name}");
                     Failure::new(Kind::Input, message)
                 };
                 let input = |name: &str| self.inputs.get(name).ok_or_else(|| no_input(name));
-                let batch = left_padded(input("mel")?, input("mask")?).or_fail(Kind::Input)?;
+                let batch = padded(input("mel")?, input("mask")?, side).or_fail(Kind::Input)?;
                 let frames = match frames {
                     Frames::Exact(_) => Frames::Exact(batch.frames()),
                     Frames::Bucket(_) => {
@@ -94,7 +99,7 @@ impl<'a> Setting<'a> {
         };
         let reference = match kind {
             On::Own | On::Magnified => self.reference.clone(),
-            On::LeftPadded | On::WideProfile | On::Shaken { .. } => {
+            On::LeftPadded | On::RightPadded | On::WideProfile | On::Shaken { .. } => {
                 let mut wanted: Vec<&Boundary> = Vec::new();
                 for boundary in boundaries.iter().filter_map(|id| graph.boundary(id)) {
                     wanted.extend(graph.parents(boundary));
