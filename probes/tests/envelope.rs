@@ -17,5 +17,7 @@ mod numbers;
 mod orders;
 #[path = "envelope/schedules.rs"]
 mod schedules;
+#[path = "envelope/steps.rs"]
+mod steps;
 #[path = "envelope/trees.rs"]
 mod trees;

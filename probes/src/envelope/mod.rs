@@ -75,6 +75,7 @@ mod matrix;
 mod orders;
 mod pattern;
 mod schedule;
+mod step;
 mod table;
 
 pub use arithmetic::{Fusion, Start, Term, accumulator};
@@ -90,3 +91,4 @@ pub use matrix::Block;
 pub use orders::{CommonOrder, common_order};
 pub use pattern::{Pattern, Stage};
 pub use schedule::Schedule;
+pub use step::{Step, StepError, Sum};

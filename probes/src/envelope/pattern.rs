@@ -100,7 +100,6 @@ impl Pattern {
                 }
                 let mut parts: Vec<A::Part> = (0..n).map(|term| adder.term(term)).collect();
                 for merge in tree.merges() {
-                    let merge: &[usize] = merge.as_ref();
                     let &[a, b] = merge else {
                         return None;
                     };
