@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     reason = "helpers of tests, which clippy takes for production code"
 )]
 
@@ -152,11 +153,11 @@ fn bf16_products_are_summed_in_f32_and_rounded_once_on_both_sides() {
     }
 }
 
+/// Something that is done with an operation.
+type Use<'a> = &'a mut dyn FnMut(&mut dyn Sums<Error = OpError>);
+
 /// Which products a side fuses, and whether tree and fusion give its results.
-fn fusion(
-    site: &Site,
-    ask: &dyn Fn(&Site, &mut dyn FnMut(&mut dyn Sums<Error = OpError>)),
-) -> Fused {
+fn fusion(site: &Site, ask: &dyn Fn(&Site, Use<'_>)) -> Fused {
     let mut found = None;
     ask(site, &mut |op| found = Some(reveal(op).unwrap().tree));
     let tree = found.unwrap();
