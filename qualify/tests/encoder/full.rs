@@ -54,9 +54,10 @@ fn four_clips(profile: Profile, frames: usize) -> impl Iterator<Item = Run> {
     let clips = [
         piece(40_000, 6_000),
         Clip::of_frames(frames),
-        piece(100_000, 513),
+        piece(100_000, 1_000),
         piece(60_000, 12_345),
     ];
+    // On the left a clip shorter than 673 samples may begin behind the last frame's first.
     [Left, Right].into_iter().map(move |padding| Run {
         padding,
         ..Run::tiny(profile, &clips)
@@ -90,6 +91,11 @@ fn many_weights_every_bucket_and_published_dimensions() {
         "`tiny`, four clips up to 11 s, padded left and right",
         four_clips(Profile::Bf16, 1097),
     ));
+    for profile in Profile::ALL {
+        let fixture = "tiny-4bit";
+        let run = Run::tiny(profile, &[Clip::of_frames(193)]);
+        groups.push(group("`tiny-4bit`, 2 s", [Run { fixture, ..run }]));
+    }
     for profile in Profile::ALL {
         let runs = published("encoder-real-2", profile, Clip::of_frames(193));
         groups.push(group("`encoder-real-2`, 2 s", runs));

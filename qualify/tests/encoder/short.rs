@@ -39,7 +39,7 @@ fn mixed_on_a_short_clip() {
 fn f32_on_a_short_clip_and_a_report_with_a_fault() {
     let run = Run::tiny(Profile::F32, &[short()]);
     run.succeeds_in(96);
-    let report = run.outcome().report;
+    let report = run.outcome().report.unwrap();
     let faults: [fn(&mut Report); 8] = [
         |report| report.boundaries[70].inherited.differing = Some(1),
         |report| report.boundaries[71].local.as_mut().unwrap().differing = Some(1),

@@ -78,29 +78,34 @@ fn values<T: ToString>(of: impl Iterator<Item = T>) -> String {
 
 /// All groups.
 pub fn markdown(groups: &[Group]) -> String {
-    let reports = || groups.iter().flat_map(|group| &group.outcomes);
+    let all = || groups.iter().flat_map(|group| &group.outcomes);
+    let reports = || all().filter_map(|outcome| outcome.report.as_ref());
     let mut text = String::new();
     let _ = writeln!(
         text,
         "# The whole encoder, boundary by boundary\n\n{}\n",
         INTRODUCTION.trim()
     );
-    if let Some(outcome) = reports().next() {
-        let _ = writeln!(text, "{}\n", versions(&outcome.report));
+    if let Some(report) = reports().next() {
+        let _ = writeln!(text, "{}\n", versions(report));
     }
     text.push_str(HEAD);
     for Group { what, outcomes } in groups {
-        let of = |f: fn(&Outcome) -> String| values(outcomes.iter().map(f));
-        let [inherited, local, interp, candidate] =
-            sums(outcomes.iter().map(|outcome| &outcome.report)).map(Sum::text);
+        let reports = || {
+            outcomes
+                .iter()
+                .filter_map(|outcome| outcome.report.as_ref())
+        };
+        let of = |f: fn(&Report) -> String| values(reports().map(f));
+        let [inherited, local, interp, candidate] = sums(reports()).map(Sum::text);
         let exact = outcomes.iter().all(|outcome| outcome.faults.is_empty());
         let cells = [
             (*what).to_owned(),
-            of(|outcome| outcome.report.model.profile.clone()),
-            of(|outcome| outcome.report.model.clips.to_string()),
-            of(|outcome| outcome.report.model.bucket.to_string()),
+            of(|report| report.model.profile.clone()),
+            of(|report| report.model.clips.to_string()),
+            of(|report| report.model.bucket.to_string()),
             outcomes.len().to_string(),
-            of(|outcome| outcome.report.boundaries.len().to_string()),
+            of(|report| report.boundaries.len().to_string()),
             inherited,
             local,
             interp,
@@ -109,15 +114,14 @@ pub fn markdown(groups: &[Group]) -> String {
         ];
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
-    let all = reports().map(|outcome| &outcome.report);
-    let compared: u64 = sums(all).iter().map(|sum| sum.compared).sum();
+    let compared: u64 = sums(reports()).iter().map(|sum| sum.compared).sum();
     let _ = writeln!(
         text,
         "\n{} runs, {} comparisons of one value with another.",
-        reports().count(),
+        all().count(),
         grouped(compared)
     );
-    let faults = reports().filter(|outcome| !outcome.faults.is_empty());
+    let faults = all().filter(|outcome| !outcome.faults.is_empty());
     for outcome in faults {
         let _ = writeln!(text, "\n`{:?}`:\n", outcome.run);
         for fault in &outcome.faults {
