@@ -13,6 +13,7 @@
 mod binary;
 mod case;
 mod cast;
+mod compiled;
 mod contraction;
 mod convolution;
 mod coverage;
