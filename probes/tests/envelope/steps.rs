@@ -68,18 +68,8 @@ fn program(build: Build<'_>) -> (Program, Vec<Tensor>) {
     (program, args)
 }
 
-/// The contract's own schedule for an element.
-fn stated(sum: &Sum) -> Schedule {
-    Schedule {
-        pattern: sum.pattern.clone(),
-        rounding: sum.rounding,
-        fused: false,
-        start: sum.start,
-    }
-}
-
-/// Checks every element; gives the first one's sum.
-fn check(build: Build<'_>) -> Sum {
+/// Checks every element; gives the first one's sum and how it is stated.
+fn check(build: Build<'_>) -> (Sum, Schedule) {
     let (program, args) = program(build);
     let step = Step::of(&program, &args).unwrap_or_else(|error| panic!("failed to {error}"));
     let expected = interpret(&program, &args).unwrap();
@@ -87,13 +77,13 @@ fn check(build: Build<'_>) -> Sum {
     assert_eq!(step.elements(), expected.len());
     for (element, expected) in expected.iter().enumerate() {
         let sum = step.sum(element).unwrap();
-        let own = stated(&sum).sum(&sum.terms).unwrap();
+        let own = step.stated().sum(&sum.terms).unwrap();
         let found = sum.finish(&[own, own]);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].to_bits(), expected.to_bits(), "element {element}");
         assert_eq!(found[0].to_bits(), found[1].to_bits());
     }
-    step.sum(0).unwrap()
+    (step.sum(0).unwrap(), step.stated().clone())
 }
 
 const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
@@ -105,23 +95,23 @@ fn sums_over_axes_their_means_and_running_sums() {
             DType::BF16 => Rounding::Bf16,
             _ => Rounding::F32,
         };
-        let sum = check(&|b| {
+        let (sum, stated) = check(&|b| {
             let x = b.input("x", [3, 11], dtype);
             b.sum(x, &[1])
         });
-        assert_eq!((sum.terms.len(), sum.rounding), (11, each));
-        assert_eq!(sum.pattern, Pattern::Form(Form::Sequential));
-        assert_eq!((sum.start, sum.is_result()), (Start::Zero, true));
+        assert_eq!((sum.terms.len(), stated.rounding), (11, each));
+        assert_eq!(stated.pattern, Pattern::Form(Form::Sequential));
+        assert_eq!((stated.start, sum.is_result()), (Start::Zero, true));
 
         // Two levels: runs over the last axis, then over the first.
-        let sum = check(&|b| {
+        let (sum, stated) = check(&|b| {
             let x = b.input("x", [4, 3, 5], dtype);
             b.sum(x, &[0, 2])
         });
-        assert_eq!(sum.pattern.to_string(), "runs of 5, then sequential");
+        assert_eq!(stated.pattern.to_string(), "runs of 5, then sequential");
         assert_eq!(sum.terms.len(), 20);
 
-        let sum = check(&|b| {
+        let (sum, _) = check(&|b| {
             let x = b.input("x", [2, 7, 3], dtype);
             let x = b.transpose(x, &[0, 2, 1])?;
             b.mean(x, 2)
@@ -129,7 +119,7 @@ fn sums_over_axes_their_means_and_running_sums() {
         assert_eq!((sum.terms.len(), sum.is_result()), (7, false));
 
         for (reverse, inclusive) in [(false, true), (true, true), (false, false), (true, false)] {
-            let sum = check(&|b| {
+            let (sum, stated) = check(&|b| {
                 let x = b.input("x", [2, 6, 3], dtype);
                 let axis = 1;
                 b.apply(
@@ -147,7 +137,7 @@ fn sums_over_axes_their_means_and_running_sums() {
                 (false, false) => 0,
                 (true, false) => 5,
             };
-            assert_eq!((sum.terms.len(), sum.rounding), (first, each));
+            assert_eq!((sum.terms.len(), stated.rounding), (first, each));
         }
     }
 }
@@ -159,27 +149,27 @@ fn products_of_matrices() {
             DType::BF16 => Rounding::Bf16Once,
             _ => Rounding::F32,
         };
-        let sum = check(&|b| {
+        let (sum, stated) = check(&|b| {
             let x = b.input("x", [2, 3, 9], dtype);
             let w = b.input("w", [2, 9, 4], dtype);
             b.matmul(x, w)
         });
-        assert_eq!((sum.terms.len(), sum.rounding), (9, once));
+        assert_eq!((sum.terms.len(), stated.rounding), (9, once));
         assert!(
             sum.terms
                 .iter()
                 .all(|term| matches!(term, Term::Product(..)))
         );
         assert!(sum.is_result());
-        let sum = check(&|b| {
+        let (sum, stated) = check(&|b| {
             let x = b.input("x", [3, 9], dtype);
             let w = b.weight("w", [4, 9], dtype);
             b.linear(x, w)
         });
-        assert_eq!((sum.terms.len(), sum.rounding), (9, once));
+        assert_eq!((sum.terms.len(), stated.rounding), (9, once));
         // The bias begins the sum, or comes after it.
         for transposed in [false, true] {
-            let sum = check(&|b| {
+            let (sum, _) = check(&|b| {
                 let x = b.input("x", [3, 9], dtype);
                 let c = b.input("c", [3, 4], dtype);
                 let w = if transposed {
@@ -201,7 +191,7 @@ fn products_of_matrices() {
 #[test]
 fn products_with_a_quantised_matrix_round_each_time() {
     for dtype in DTYPES {
-        let sum = check(&|b| {
+        let (sum, stated) = check(&|b| {
             let x = b.input("x", [3, 64], dtype);
             let matrix = Quantized {
                 words: b.weight("words", [4, 8], DType::U32),
@@ -216,7 +206,7 @@ fn products_with_a_quantised_matrix_round_each_time() {
             DType::BF16 => Rounding::Bf16,
             _ => Rounding::F32,
         };
-        assert_eq!((sum.terms.len(), sum.rounding), (64, each));
+        assert_eq!((sum.terms.len(), stated.rounding), (64, each));
     }
 }
 
@@ -242,14 +232,14 @@ fn convolutions_short_long_and_grouped() {
             (4, 4, 4, 1, 9),
             (4, 6, 2, 1, 18),
         ] {
-            let sum = check(&|b| {
+            let (sum, stated) = check(&|b| {
                 let x = b.input("x", [2, 7, 6, channels], dtype);
                 let w = b.weight("w", [filters, 3, 3, channels / groups], dtype);
                 b.apply(convolution(groups, dilation), &[x, w])
             });
             assert_eq!(sum.terms.len(), terms);
-            assert_eq!(sum.pattern, Pattern::Form(Form::Sequential));
-            assert_eq!((sum.start, sum.is_result()), (Start::Zero, true));
+            assert_eq!(stated.pattern, Pattern::Form(Form::Sequential));
+            assert_eq!((stated.start, sum.is_result()), (Start::Zero, true));
             assert!(
                 sum.terms
                     .iter()
@@ -261,7 +251,7 @@ fn convolutions_short_long_and_grouped() {
 
 #[test]
 fn squares_are_products_and_what_follows_is_run() {
-    let sum = check(&|b| {
+    let (sum, _) = check(&|b| {
         let x = b.input("x", [3, 8], DType::F32);
         let squares = b.apply(Op::Square, &[x])?;
         let mean = b.mean(squares, 1)?;
@@ -281,7 +271,7 @@ fn squares_are_products_and_what_follows_is_run() {
         (DType::BF16, true),
         (DType::BF16, false),
     ] {
-        let sum = check(&|b| {
+        let (sum, _) = check(&|b| {
             let x = b.input("x", [3, 8], dtype);
             b.apply(Op::Softmax { precise }, &[x])
         });
@@ -291,17 +281,17 @@ fn squares_are_products_and_what_follows_is_run() {
 
 #[test]
 fn a_convolution_of_nine_taps_has_its_exact_set() {
-    let sum = check(&|b| {
+    let (sum, stated) = check(&|b| {
         let x = b.input("x", [1, 7, 6, 1], DType::BF16);
         let w = b.weight("w", [2, 3, 3, 1], DType::BF16);
         b.apply(convolution(1, 1), &[x, w])
     });
     let rules = Rules {
-        rounding: sum.rounding,
+        rounding: stated.rounding,
         ..Rules::default()
     };
     let set = rules.reachable(&sum.terms, 12).unwrap();
-    let own = stated(&sum).sum(&sum.terms).unwrap();
+    let own = stated.sum(&sum.terms).unwrap();
     assert!(set.contains(own));
 }
 

@@ -193,7 +193,7 @@ fn far_apart(terms: [(i128, i32); 3]) -> i32 {
     small.map_or(0, |(x, _)| x.signum() as i32)
 }
 
-/// All trees over so many terms, up to seven.
+/// All trees over so many terms, up to six.
 pub fn trees(terms: usize) -> &'static [Node] {
     static TREES: OnceLock<Vec<Vec<Node>>> = OnceLock::new();
     let trees = TREES.get_or_init(|| {
@@ -202,7 +202,7 @@ pub fn trees(terms: usize) -> &'static [Node] {
             Some(trees.iter().flat_map(|tree| tree.with(leaf)).collect())
         };
         std::iter::successors(Some(vec![Node::Leaf(0)]), grow)
-            .take(7)
+            .take(6)
             .collect()
     });
     &trees[terms - 1]

@@ -238,28 +238,26 @@ pub(super) fn mapped(map: &IndexMap, operand: &Shape, shape: &Shape, at: usize) 
 }
 
 /// Where the terms of a sum over `axes` are, the last axis fastest.
-pub(super) fn reduced(
-    operand: &Shape,
-    axes: &[usize],
-    at: usize,
-) -> impl Iterator<Item = usize> + use<> {
+pub(super) fn reduced(operand: &Shape, axes: &[usize], at: usize) -> Vec<usize> {
     let strides = operand.strides();
-    let of = |among: bool| -> (Vec<usize>, Vec<usize>) {
-        let chosen = (0..operand.rank()).filter(|axis| axes.contains(axis) == among);
-        chosen.map(|axis| (operand[axis], strides[axis])).unzip()
-    };
-    let along = |at: usize, (dims, strides): &(Vec<usize>, Vec<usize>)| -> usize {
-        let place = coordinates(&dims.clone().into(), at);
-        place
-            .iter()
-            .zip(strides)
-            .map(|(i, stride)| i * stride)
-            .sum()
-    };
-    let (kept, summed) = (of(false), of(true));
-    let base = along(at, &kept);
-    let count = summed.0.iter().product();
-    (0..count).map(move |term| base + along(term, &summed))
+    let kept: Vec<usize> = (0..operand.rank())
+        .filter(|axis| !axes.contains(axis))
+        .collect();
+    let dims: Vec<usize> = kept.iter().map(|&axis| operand[axis]).collect();
+    let place = coordinates(&dims.into(), at);
+    let base = place
+        .iter()
+        .zip(&kept)
+        .map(|(i, &axis)| i * strides[axis])
+        .sum();
+    let mut places = vec![base];
+    for &axis in axes {
+        let along = |place: usize| (0..operand[axis]).map(move |i| (place, i));
+        let stride = strides[axis];
+        let next = places.into_iter().flat_map(along);
+        places = next.map(|(place, i)| place + i * stride).collect();
+    }
+    places
 }
 
 /// Where the terms of an element of a running sum are, in the order in which they come in.

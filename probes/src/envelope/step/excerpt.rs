@@ -6,6 +6,7 @@ use emitter::{
     interp::interpret,
     program::{Elem, Program, Value},
 };
+use half::bf16;
 use stages::Tensor;
 
 use super::StepError;
@@ -15,19 +16,24 @@ use super::StepError;
 pub(super) struct Values(HashMap<Value, Tensor>);
 
 impl Values {
-    /// An element of a float tensor, widened.
-    pub fn float(&self, value: Value, at: usize) -> f32 {
+    /// The elements of a float tensor.
+    pub fn floats(&self, value: Value) -> Floats<'_> {
         let tensor = self.0.get(&value);
-        let wide = tensor.and_then(Tensor::as_f32).map(|x| x[at]);
-        let narrow = || tensor.and_then(Tensor::as_bf16).map(|x| x[at].to_f32());
-        wide.or_else(narrow).unwrap_or(f32::NAN)
+        match (
+            tensor.and_then(Tensor::as_f32),
+            tensor.and_then(Tensor::as_bf16),
+        ) {
+            (Some(wide), _) => Floats::F32(wide),
+            (None, Some(narrow)) => Floats::Bf16(narrow),
+            (None, None) => Floats::F32(&[]),
+        }
     }
 
     /// An element by its bits, floats widened.
     pub fn bits(&self, value: Value, elem: Elem, at: usize) -> u32 {
         let tensor = self.0.get(&value);
         match elem {
-            Elem::F32 | Elem::Bf16 => self.float(value, at).to_bits(),
+            Elem::F32 | Elem::Bf16 => self.floats(value).at(at).to_bits(),
             Elem::I32 => {
                 let found = tensor.and_then(Tensor::as_i32).map(|x| x[at]);
                 found.unwrap_or(0).cast_unsigned()
@@ -36,6 +42,24 @@ impl Values {
                 .and_then(Tensor::as_bool)
                 .map_or(0, |x| u32::from(x[at] != 0)),
         }
+    }
+}
+
+/// Elements of a float tensor.
+#[derive(Clone, Copy)]
+pub(super) enum Floats<'a> {
+    F32(&'a [f32]),
+    Bf16(&'a [bf16]),
+}
+
+impl Floats<'_> {
+    /// An element, widened; NaN where there is none.
+    pub fn at(self, at: usize) -> f32 {
+        let found = match self {
+            Floats::F32(values) => values.get(at).copied(),
+            Floats::Bf16(values) => values.get(at).map(|x| x.to_f32()),
+        };
+        found.unwrap_or(f32::NAN)
     }
 }
 

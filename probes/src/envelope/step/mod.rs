@@ -11,7 +11,7 @@ mod error;
 mod excerpt;
 mod tail;
 
-use emitter::program::{Combine, Node, Op, Program, Value};
+use emitter::program::{Combine, IndexMap, Node, Op, Program, Value};
 use stages::{DType, Shape, Tensor};
 
 use self::{
@@ -20,7 +20,7 @@ use self::{
     excerpt::{Values, excerpt},
     tail::Tail,
 };
-use super::{Pattern, Start, Term};
+use super::{Pattern, Schedule, Start, Term};
 use crate::order::{Form, Rounding, Tree};
 
 pub use error::StepError;
@@ -46,7 +46,7 @@ pub use error::StepError;
 /// let x = Tensor::from_f32([2, 3], &[1., 2., 3., 4., 5., 6.])?;
 /// let step = Step::of(&program, &[x])?;
 /// assert_eq!(step.sum(1)?.terms, [4., 5., 6.].map(Term::Value));
-/// assert_eq!(step.sum(1)?.pattern.to_string(), "sequential");
+/// assert_eq!(step.stated().to_string(), "sequential, F32 accumulator");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -55,6 +55,7 @@ pub struct Step {
     way: Way,
     chain: Option<Chain>,
     values: Values,
+    stated: Schedule,
 }
 
 /// The sum of one element.
@@ -62,24 +63,18 @@ pub struct Step {
 pub struct Sum {
     /// What is added, in the order in which the contract adds it.
     pub terms: Vec<Term>,
-    /// The order that the contract states.
-    pub pattern: Pattern,
-    /// How the contract rounds.
-    pub rounding: Rounding,
-    /// What its running sums begin with.
-    pub start: Start,
     tail: Tail,
 }
 
 impl Sum {
-    /// Whether the element is the sum itself, rounded as [`Sum::rounding`] says.
+    /// Whether the element is the sum itself, rounded as the step's schedule says.
     pub fn is_result(&self) -> bool {
         self.tail.is_empty()
     }
 
     /// What the step makes of other sums in the place of its own, each by itself.
     pub fn finish(&self, sums: &[f32]) -> Vec<f32> {
-        // Checked on one sum when this was made.
+        // Checked on one sum when the step was opened.
         self.tail.run(sums).unwrap_or_default()
     }
 }
@@ -113,16 +108,59 @@ impl Step {
             wanted.extend(&program.nodes()[product].inputs);
         }
         let values = excerpt(program, args, &wanted)?;
-        let step = Step {
+        let (rounding, start) = arithmetic(&node.op, chain.as_ref())?;
+        let stated = Schedule {
+            pattern: Pattern::Form(Form::Sequential),
+            rounding,
+            fused: false,
+            start,
+        };
+        let mut step = Step {
             program: program.clone(),
             way,
             chain,
             values,
+            stated,
         };
-        if step.elements() > 0 {
-            step.sum(0)?.tail.run(&[0.0])?;
-        }
+        step.learn()?;
         Ok(step)
+    }
+
+    /// Takes the order of the additions, and the rounding after them, from the first element that
+    /// the sum makes.
+    fn learn(&mut self) -> Result<(), StepError> {
+        let found =
+            (0..self.elements()).map(|i| Tail::of(&self.program, &self.way, &self.values, i));
+        let Some((at, mut tail)) = found.filter_map(Result::ok).next() else {
+            return Ok(());
+        };
+        let node = &self.program.nodes()[self.way.sum];
+        if !matches!(node.op, Op::PrefixScan { .. }) {
+            let mut parts = Parts {
+                merges: Some(Vec::new()),
+                ..Parts::default()
+            };
+            self.added(node, at, &mut parts)?;
+            let terms = parts.terms.len();
+            let sequential = Tree::sequential(terms);
+            self.stated.pattern = match Tree::from_merges(terms, &parts.renumbered()) {
+                Ok(tree) if tree != sequential => match tree.form() {
+                    Some(form) => Pattern::Form(form),
+                    None => Pattern::Tree(tree),
+                },
+                _ => Pattern::Form(Form::Sequential),
+            };
+        }
+        if self.stated.rounding == Rounding::F32 && tail.take_rounding() {
+            self.stated.rounding = Rounding::Bf16Once;
+        }
+        tail.run(&[0.0])?;
+        Ok(())
+    }
+
+    /// How the contract adds, and rounds right after.
+    pub fn stated(&self) -> &Schedule {
+        &self.stated
     }
 
     /// The shape of the result.
@@ -145,148 +183,176 @@ impl Step {
             return Err(StepError::Element { element, elements });
         }
         let (at, mut tail) = Tail::of(&self.program, &self.way, &self.values, element)?;
-        let node = &self.program.nodes()[self.way.sum];
         let mut parts = Parts::default();
-        let (mut rounding, start) = self.added(node, at, &mut parts)?;
-        // Sums of sums are put together here, so their terms are counted now.
-        let Parts { terms, merges } = parts;
-        let sequential = Tree::sequential(terms.len());
-        let pattern = match Tree::from_merges(terms.len(), &renumbered(&merges, terms.len())) {
-            Ok(tree) if tree != sequential => match tree.form() {
-                Some(form) => Pattern::Form(form),
-                None => Pattern::Tree(tree),
-            },
-            _ => Pattern::Form(Form::Sequential),
-        };
-        if rounding == Rounding::F32 && tail.take_rounding() {
-            rounding = Rounding::Bf16Once;
+        self.added(&self.program.nodes()[self.way.sum], at, &mut parts)?;
+        if self.stated.rounding == Rounding::Bf16Once && self.chain.is_none() {
+            tail.take_rounding();
         }
-        Ok(Sum {
-            terms,
-            pattern,
-            rounding,
-            start,
-            tail,
-        })
+        let terms = parts.terms;
+        Ok(Sum { terms, tail })
     }
 
-    /// What a node adds up for the element of its result at a place.
-    fn added(
-        &self,
-        node: &Node,
-        at: usize,
-        parts: &mut Parts,
-    ) -> Result<(Rounding, Start), StepError> {
+    /// Adds what a node adds up for the element of its result at a place.
+    fn added(&self, node: &Node, at: usize, parts: &mut Parts) -> Result<(), StepError> {
         let program = &self.program;
         let shape = &program.info(node.output).shape;
-        let float = |input: usize, at: usize| self.values.float(node.inputs[input], at);
+        let mut sum = None;
         match &node.op {
             Op::Map { maps, .. } => {
-                let Some(chain) = &self.chain else {
-                    return Err(StepError::NoSum);
-                };
-                let place = |input: usize| {
+                let chain = self.chain.as_ref().ok_or(StepError::NoSum)?;
+                let value = |input: usize| {
                     let operand = &program.info(node.inputs[input]).shape;
-                    back::mapped(&maps[input], operand, shape, at)
+                    let place = back::mapped(&maps[input], operand, shape, at);
+                    self.values.floats(node.inputs[input]).at(place)
                 };
-                let value = |input: usize| float(input, place(input));
                 chain.fill(parts, &value);
-                let rounding = chain.rounding();
-                Ok((rounding, chain.start()))
             }
             Op::Reduce { axes, combine } => {
                 let Combine::Sum { round_each, .. } = combine else {
                     return Err(StepError::NoSum);
                 };
                 let operand = &program.info(node.inputs[0]).shape;
-                let mut sum = None;
+                let below = Below::of(self, node.inputs[0], *round_each);
                 for place in back::reduced(operand, axes, at) {
-                    let part = self.part(node.inputs[0], place, *round_each, parts)?;
+                    let part = self.part(&below, place, parts)?;
                     sum = Some(parts.add(sum, part));
                 }
-                Ok((rounding(*round_each)?, Start::Zero))
             }
             Op::PrefixScan {
                 axis,
                 reverse,
                 inclusive,
-                round_each,
                 ..
             } => {
-                let mut sum = None;
+                let values = self.values.floats(node.inputs[0]);
                 for place in back::scanned(shape, *axis, *reverse, *inclusive, at) {
-                    let part = parts.term(Term::Value(float(0, place)));
+                    let part = parts.term(Term::Value(values.at(place)));
                     sum = Some(parts.add(sum, part));
                 }
-                let start = if *inclusive { Start::Term } else { Start::Zero };
-                Ok((rounding(*round_each)?, start))
             }
             Op::Dot { .. } | Op::RoundedDot { .. } => {
-                let lhs = &program.info(node.inputs[0]).shape;
-                let inner = lhs.dims().last().copied().unwrap_or(0);
-                let columns = shape.dims().last().copied().unwrap_or(1);
-                let rows = shape.dims()[shape.rank().saturating_sub(2)];
+                let [lhs, rhs] = [0, 1].map(|input| self.values.floats(node.inputs[input]));
+                let of = |shape: &Shape, back: usize| {
+                    let axis = shape.rank().checked_sub(back);
+                    axis.map_or(1, |axis| shape[axis])
+                };
+                let inner = of(&program.info(node.inputs[0]).shape, 1);
+                let (rows, columns) = (of(shape, 2), of(shape, 1));
                 let (row, column) = (at / columns, at % columns);
                 let batch = row / rows;
-                let mut sum = None;
                 for k in 0..inner {
-                    let a = float(0, row * inner + k);
-                    let b = float(1, (batch * columns + column) * inner + k);
+                    let a = lhs.at(row * inner + k);
+                    let b = rhs.at((batch * columns + column) * inner + k);
                     let part = parts.term(Term::Product(a, b));
                     sum = Some(parts.add(sum, part));
                 }
-                let grid = match node.op {
-                    Op::RoundedDot { grid } => Some(grid),
-                    _ => None,
-                };
-                Ok((rounding(grid)?, Start::Zero))
             }
-            other => Err(StepError::Unsupported(other.name())),
+            other => return Err(StepError::Unsupported(other.name())),
         }
+        Ok(())
     }
 
-    /// One operand of a sum: a term, which may be a product; or an inner sum that is rounded alike.
-    fn part(
-        &self,
-        value: Value,
-        at: usize,
-        round_each: Option<DType>,
-        parts: &mut Parts,
-    ) -> Result<Part, StepError> {
-        if let Some(inner) = self.way.inner(&self.program, value) {
-            let node = &self.program.nodes()[inner];
-            let alike = matches!(
-                &node.op,
-                Op::Reduce { combine: Combine::Sum { round_each: own, .. }, .. } if *own == round_each
-            );
-            let place = origin(&self.program, &self.way.producers, value, at);
-            if let (true, Some((_, at))) = (alike, place) {
-                let before = parts.merges.len();
-                let first = parts.terms.len();
-                self.added(node, at, parts)?;
-                return Ok(match parts.merges.len() {
-                    after if after > before => Part::Sum(after - 1),
-                    _ => Part::Term(first),
-                });
+    /// One operand of a sum over axes.
+    fn part(&self, below: &Below<'_>, at: usize, parts: &mut Parts) -> Result<Part, StepError> {
+        let place = || origin(&self.program, &self.way.producers, below.value, at);
+        match &below.kind {
+            Kind::Sum(node) => {
+                if let Some((_, at)) = place() {
+                    let (first, before) = (parts.terms.len(), parts.sums);
+                    self.added(node, at, parts)?;
+                    let after = parts.sums;
+                    return Ok(if after > before {
+                        Part::Sum(after - 1)
+                    } else {
+                        Part::Term(first)
+                    });
+                }
             }
-        }
-        if round_each.is_none()
-            && let Some((product, slots)) = self.way.product(&self.program, value)
-            && let Some((_, at)) = origin(&self.program, &self.way.producers, value, at)
-        {
-            let node = &self.program.nodes()[product];
-            if let Op::Map { maps, .. } = &node.op {
-                let shape = &self.program.info(node.output).shape;
-                let [a, b] = slots.map(|slot| {
-                    let operand = &self.program.info(node.inputs[slot]).shape;
-                    let place = back::mapped(&maps[slot], operand, shape, at);
-                    self.values.float(node.inputs[slot], place)
-                });
-                return Ok(parts.term(Term::Product(a, b)));
+            Kind::Product { node, maps, slots } => {
+                if let Some((_, at)) = place() {
+                    let shape = &self.program.info(node.output).shape;
+                    let [a, b] = slots.map(|slot| {
+                        let operand = &self.program.info(node.inputs[slot]).shape;
+                        let place = back::mapped(&maps[slot], operand, shape, at);
+                        self.values.floats(node.inputs[slot]).at(place)
+                    });
+                    return Ok(parts.term(Term::Product(a, b)));
+                }
             }
+            Kind::Value => {}
         }
-        Ok(parts.term(Term::Value(self.values.float(value, at))))
+        Ok(parts.term(Term::Value(self.values.floats(below.value).at(at))))
     }
+}
+
+/// What the operands of a sum over axes are.
+struct Below<'a> {
+    value: Value,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    /// Inner sums that are rounded alike.
+    Sum(&'a Node),
+    /// Products, of a sum that takes them as they are.
+    Product {
+        node: &'a Node,
+        maps: &'a [IndexMap],
+        slots: [usize; 2],
+    },
+    /// Anything else.
+    Value,
+}
+
+impl<'a> Below<'a> {
+    fn of(step: &'a Step, value: Value, round_each: Option<DType>) -> Below<'a> {
+        let nodes = step.program.nodes();
+        let kind = || {
+            if let Some(inner) = step.way.inner(&step.program, value) {
+                let node = &nodes[inner];
+                let alike = matches!(
+                    &node.op,
+                    Op::Reduce { combine: Combine::Sum { round_each: own, .. }, .. }
+                        if *own == round_each
+                );
+                return alike.then_some(Kind::Sum(node));
+            }
+            let (product, slots) = step.way.product(&step.program, value)?;
+            match &nodes[product].op {
+                Op::Map { maps, .. } if round_each.is_none() => Some(Kind::Product {
+                    node: &nodes[product],
+                    maps,
+                    slots,
+                }),
+                _ => None,
+            }
+        };
+        let kind = kind().unwrap_or(Kind::Value);
+        Below { value, kind }
+    }
+}
+
+/// How an operation that adds rounds, and what it begins with.
+fn arithmetic(op: &Op, chain: Option<&Chain>) -> Result<(Rounding, Start), StepError> {
+    Ok(match op {
+        Op::Reduce {
+            combine: Combine::Sum { round_each, .. },
+            ..
+        } => (rounding(*round_each)?, Start::Zero),
+        Op::PrefixScan {
+            inclusive,
+            round_each,
+            ..
+        } => {
+            let start = if *inclusive { Start::Term } else { Start::Zero };
+            (rounding(*round_each)?, start)
+        }
+        Op::RoundedDot { grid } => (rounding(Some(*grid))?, Start::Zero),
+        Op::Dot { .. } => (Rounding::F32, Start::Zero),
+        _ => chain.map_or((Rounding::F32, Start::Zero), |chain| {
+            (chain.rounding(), chain.start())
+        }),
+    })
 }
 
 /// The rounding of a sum whose partial sums lie on a grid.
@@ -309,7 +375,10 @@ enum Part {
 #[derive(Debug, Default)]
 struct Parts {
     terms: Vec<Term>,
-    merges: Vec<[Part; 2]>,
+    /// How many additions there are.
+    sums: usize,
+    /// The additions, if they are asked for.
+    merges: Option<Vec<[Part; 2]>>,
 }
 
 impl Parts {
@@ -319,21 +388,23 @@ impl Parts {
     }
 
     fn add(&mut self, sum: Option<Part>, part: Part) -> Part {
-        match sum {
-            None => part,
-            Some(sum) => {
-                self.merges.push([sum, part]);
-                Part::Sum(self.merges.len() - 1)
-            }
+        let Some(sum) = sum else {
+            return part;
+        };
+        if let Some(merges) = &mut self.merges {
+            merges.push([sum, part]);
         }
+        self.sums += 1;
+        Part::Sum(self.sums - 1)
     }
-}
 
-/// The additions as [`Tree::from_merges`] takes them.
-fn renumbered(merges: &[[Part; 2]], terms: usize) -> Vec<[usize; 2]> {
-    let number = |part: Part| match part {
-        Part::Term(term) => term,
-        Part::Sum(sum) => terms + sum,
-    };
-    merges.iter().map(|parts| parts.map(number)).collect()
+    /// The additions as [`Tree::from_merges`] takes them.
+    fn renumbered(&self) -> Vec<[usize; 2]> {
+        let number = |part: Part| match part {
+            Part::Term(term) => term,
+            Part::Sum(sum) => self.terms.len() + sum,
+        };
+        let merges = self.merges.iter().flatten();
+        merges.map(|parts| parts.map(number)).collect()
+    }
 }
