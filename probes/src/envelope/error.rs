@@ -1,7 +1,5 @@
 //! Why there is no answer.
 
-use super::exact::{MOST_ADDITIONS, MOST_VALUES};
-
 /// Why a sum's results cannot be told; completes "failed to …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
@@ -17,9 +15,9 @@ pub enum EnvelopeError {
     #[error("add the terms: number {0} is NaN, and so is every sum")]
     Nan(usize),
     /// The partial sums have too many different values.
-    #[error("hold all values of the partial sums: there are more than {MOST_VALUES}")]
-    TooManyValues,
+    #[error("hold all values of the partial sums: there are more than {0}")]
+    TooManyValues(usize),
     /// The partial sums have so many values that adding them pair by pair would not end.
-    #[error("make all additions: there are more than {MOST_ADDITIONS}")]
-    TooManyAdditions,
+    #[error("make all additions: there are more than {0}")]
+    TooManyAdditions(u64),
 }

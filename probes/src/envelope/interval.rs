@@ -82,15 +82,18 @@ impl Interval {
         }
     }
 
+    /// The least and the greatest result that some order may give, on the result's grid: rounding
+    /// keeps order, and partial sums lie on F32's grid.
+    pub fn ends(&self) -> (f32, f32) {
+        let end = |x: f64| arithmetic::last(self.rounding, x as f32);
+        (end(self.low), end(self.high))
+    }
+
     /// Whether some order may give this result. A NaN or an infinity only where the interval has
     /// no bounds.
     pub fn contains(&self, result: f32) -> bool {
-        if self.low == f64::NEG_INFINITY {
-            return true;
-        }
-        // Rounding keeps order, and partial sums lie on F32's grid.
-        let end = |x: f64| arithmetic::last(self.rounding, x as f32);
-        (end(self.low)..=end(self.high)).contains(&result)
+        let (low, high) = self.ends();
+        self.low == f64::NEG_INFINITY || (low..=high).contains(&result)
     }
 }
 

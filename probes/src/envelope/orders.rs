@@ -13,10 +13,10 @@ use super::{
 use crate::order::Tree;
 
 /// The most tuples of partial sums that are held.
-const MOST_TUPLES: usize = 1 << 22;
+const MOST_TUPLES: usize = 1 << 20;
 
 /// The most additions of tuples.
-const MOST_ADDITIONS: u64 = 1 << 28;
+const MOST_ADDITIONS: u64 = 1 << 26;
 
 /// An order that gives the results of all elements.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,7 +208,7 @@ impl<'a, F: Family> Search<'a, F> {
                 let (a, b) = (&self.sums[first], &self.sums[second]);
                 self.additions += (a.origins.len() * b.origins.len() * width) as u64;
                 if self.additions > MOST_ADDITIONS {
-                    return Err(EnvelopeError::TooManyAdditions);
+                    return Err(EnvelopeError::TooManyAdditions(MOST_ADDITIONS));
                 }
                 for i in 0..a.origins.len() {
                     for j in 0..b.origins.len() {
@@ -233,7 +233,7 @@ impl<'a, F: Family> Search<'a, F> {
                     }
                 }
                 if self.held + found.origins.len() > MOST_TUPLES {
-                    return Err(EnvelopeError::TooManyValues);
+                    return Err(EnvelopeError::TooManyValues(MOST_TUPLES));
                 }
             }
         }

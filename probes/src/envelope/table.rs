@@ -125,7 +125,7 @@ impl<'a, F: Family, R: Round> Table<'a, F, R> {
                 None => self.collect(sum)?,
             }
             if self.values.len() > MOST_VALUES {
-                return Err(EnvelopeError::TooManyValues);
+                return Err(EnvelopeError::TooManyValues(MOST_VALUES));
             }
             self.sets[sum] = [first, self.values.len() as u32];
         }
@@ -351,7 +351,7 @@ impl<'a, F: Family, R: Round> Table<'a, F, R> {
 fn spent(count: usize, before: u64) -> Result<u64, EnvelopeError> {
     let count = count as u64;
     if before + count > MOST_ADDITIONS {
-        return Err(EnvelopeError::TooManyAdditions);
+        return Err(EnvelopeError::TooManyAdditions(MOST_ADDITIONS));
     }
     Ok(count)
 }
@@ -362,7 +362,7 @@ fn crowded(values: &mut Vec<f32>) -> Result<(), EnvelopeError> {
         tidy(values);
     }
     if values.len() > MOST_VALUES / 8 {
-        return Err(EnvelopeError::TooManyValues);
+        return Err(EnvelopeError::TooManyValues(MOST_VALUES));
     }
     Ok(())
 }

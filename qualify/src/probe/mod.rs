@@ -1,5 +1,6 @@
 //! Questions to running operations: `qualify probe …`.
 
+mod envelope;
 mod order;
 
 use clap::{Args, Subcommand};
@@ -7,6 +8,7 @@ use reports::verdict::ExitCode;
 
 use crate::failure::Failure;
 
+pub use envelope::EnvelopeArgs;
 pub use order::OrderArgs;
 
 /// Arguments of `probe`.
@@ -23,6 +25,9 @@ pub enum Question {
     /// In which order does an operation add its terms?
     #[command(after_help = order::CODES)]
     Order(Box<OrderArgs>),
+    /// Which results can a sum have, and which schedules explain the ones that it has?
+    #[command(after_help = envelope::CODES)]
+    Envelope(Box<EnvelopeArgs>),
 }
 
 /// Asks. Gives what to print, and the exit code.
@@ -32,6 +37,7 @@ pub enum Question {
 pub fn probe(args: &ProbeArgs) -> Result<(String, ExitCode), Failure> {
     match &args.question {
         Question::Order(args) => order::order(args),
+        Question::Envelope(args) => envelope::envelope(args),
     }
 }
 
@@ -40,6 +46,7 @@ impl ProbeArgs {
     pub fn contradiction(&self) -> Option<&'static str> {
         match &self.question {
             Question::Order(args) => args.contradiction(),
+            Question::Envelope(args) => args.contradiction(),
         }
     }
 
@@ -47,6 +54,7 @@ impl ProbeArgs {
     pub fn takes_stdout(&self) -> bool {
         match &self.question {
             Question::Order(args) => args.takes_stdout(),
+            Question::Envelope(args) => args.takes_stdout(),
         }
     }
 }
