@@ -1,13 +1,20 @@
 //! `qualify audit`: what the compiler made of each boundary's step, and what the lint says of the
 //! whole model.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use emitter::{lint::lint, mlir::canonical_text, program::Program, target::TargetClass};
 use oracle::iree::IreeError;
 use probes::audit::{AuditError, Audited, Sign, audit as look_at};
 use rayon::prelude::*;
-use reports::verdict::ExitCode;
+use reports::{
+    events::{Event, Phase},
+    verdict::ExitCode,
+};
 use runtime::{CompileError, Compiler, Native};
 use serde_json::{Value, json};
 use stages::Boundary;
@@ -51,9 +58,24 @@ pub fn audit(args: &AuditArgs) -> Result<(String, ExitCode), Failure> {
         });
         of_step.push(at);
     }
+    let phase = Phase::Compile;
+    interrupt::note(&Event::PhaseStarted {
+        phase,
+        total: Some(distinct.len() as u64),
+    });
+    let done = AtomicU64::new(0);
     let audited: Vec<Audited> = distinct
         .par_iter()
-        .map(|program| one(&compiler, program, args, class))
+        .map(|program| {
+            let audited = one(&compiler, program, args, class)?;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            interrupt::note(&Event::PhaseProgress {
+                phase,
+                done,
+                at: None,
+            });
+            Ok(audited)
+        })
         .collect::<Result<_, Failure>>()?;
 
     let whole = &plan.production.laid_out;

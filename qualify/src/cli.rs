@@ -31,7 +31,7 @@ Exit codes:
   3    nothing diverged, but a boundary is inconclusive or vacuous
   4    environment: a library, device, libm, cache or output location is not usable
   5    input: a checkpoint, recording, capture or report is missing or malformed
-  130  interrupted";
+  130  interrupted (143: terminated); the last line says what was finished";
 
 /// A subcommand.
 #[derive(Debug, Subcommand)]

@@ -61,6 +61,13 @@ impl Failure {
         self
     }
 
+    /// The same failure and what to do about it.
+    #[must_use]
+    pub fn hinting(mut self, hint: &str) -> Failure {
+        self.message = format!("{}\n{hint}", self.message);
+        self
+    }
+
     /// The documented exit code.
     pub fn exit_code(&self) -> ExitCode {
         match self.kind {

@@ -9,6 +9,11 @@ use stages::{
     registry::select,
 };
 
+use stages::{
+    ConfigError,
+    model::{ModelError, gemma3n_audio::Frames},
+};
+
 use crate::{
     cli::{ModelArgs, NOTHING_TO_RUN_ON, Padding},
     failure::{Failure, Kind, OrFail, said},
@@ -78,7 +83,14 @@ impl Model {
             inputs.clips,
             inputs.frames,
         )
-        .or_fail(Kind::Input)?;
+        .map_err(|error| {
+            let failure = Failure::caused(Kind::Input, &error);
+            match (error, inputs.frames) {
+                (ModelError::Config(ConfigError::Tokens { .. }), Frames::Bucket(_)) => failure
+                    .hinting("that is the bucket: --bucket exact takes the batch's own frames"),
+                _ => failure,
+            }
+        })?;
         let graph = if args.ops {
             graph.with_every_op()
         } else {

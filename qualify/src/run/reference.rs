@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path, sync::Arc};
 use emitter::Cut;
 use oracle::{Captures, Notes, Recorded, RecordedError};
 use runtime::{Key, KeyHasher, Store};
-use stages::Boundary;
+use stages::{Boundary, model::gemma3n_audio::Frames};
 
 use crate::{
     engine::Engine,
@@ -79,7 +79,17 @@ pub fn capture(
 pub fn recorded(model: &Model, file: &Path, wanted: &[&Boundary]) -> Result<Captures, Failure> {
     let recorded: Result<Captures, RecordedError> =
         Recorded::open(file).and_then(|recorded| recorded.capture(&model.graph, wanted));
-    recorded.or_fail(Kind::Input)
+    recorded.map_err(|error| {
+        let failure = Failure::caused(Kind::Input, &error);
+        match (error, model.inputs.frames) {
+            // The likeliest mistake: others' recordings know no buckets.
+            (RecordedError::Unfit { .. }, Frames::Bucket(frames)) => failure.hinting(&format!(
+                "the graph is stated for a bucket of {frames} frames: recordings of other \
+                 implementations need --bucket exact"
+            )),
+            _ => failure,
+        }
+    })
 }
 
 /// An entry that cannot be read as captures is as good as none.

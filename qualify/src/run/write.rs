@@ -49,7 +49,7 @@ pub fn check(args: &RunArgs) -> Result<(), Failure> {
         let taken = captures
             .iter()
             .chain(&args.captures)
-            .any(|other| same_place(report, other));
+            .any(|other| same_place(report, other) || same_name(report, other));
         if taken {
             let message = format!(
                 "write the report to {}: captures go there",
@@ -126,6 +126,16 @@ fn same_place(a: &Path, b: &Path) -> bool {
             .unwrap_or_default()
     };
     full(a) == full(b)
+}
+
+/// Whether two paths that need not exist yet name one place.
+fn same_name(a: &Path, b: &Path) -> bool {
+    let full = |path: &Path| {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    full(a).is_some_and(|a| Some(a) == full(b))
 }
 
 /// An output in the place of an input would destroy it.

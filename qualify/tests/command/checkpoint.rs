@@ -134,13 +134,17 @@ fn a_configuration_that_contradicts_itself_or_the_tensors_is_refused() {
             "text_config",
             "vocab_size",
             json!(264),
-            "use text_config.vocab_size: 264 is not an integer in 265..=272".to_owned(),
+            "use text_config.vocab_size 264: audio_config.vocab_offset says that its last id is one of \
+             264 to 271"
+                .to_owned(),
         ),
         (
             "text_config",
             "vocab_size",
             json!(273),
-            "use text_config.vocab_size: 273 is not an integer in 265..=272".to_owned(),
+            "use text_config.vocab_size 273: audio_config.vocab_offset says that its last id is one of \
+             264 to 271"
+                .to_owned(),
         ),
         (
             "audio_config",

@@ -15,7 +15,7 @@ fn silence_is_vacuous_where_the_reference_is_constant() {
         )
         .exits(3)
         .prints("1 of 2 boundaries bit-exact, 1 vacuous")
-        .prints("first divergence, local and inherited: mel_cast (vacuous)")
+        .prints("the reference is constant or nowhere finite in 1 boundary, the first mel_cast")
         .prints("equality proves nothing");
     let report = place.json("r.json");
     assert_eq!(report["verdict"], "vacuous");

@@ -18,7 +18,7 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     let first = &report.first_divergence;
     let suspect = [&first.local, &first.inherited].map(|name| report.boundary(name.as_deref()?));
     places(&mut out, "first divergence", suspect, style);
-    // A boundary that is merely vacuous must not hide the first that is wrong.
+    // A boundary that is merely inconclusive must not hide the first that is wrong.
     let wrong = [Place::Local, Place::Inherited].map(|place| {
         report
             .boundaries
@@ -28,6 +28,14 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     let news = [0, 1].map(|i| wrong[i].filter(|b| suspect[i].is_none_or(|s| s.name != b.name)));
     places(&mut out, "first diverged", news, style);
     reach(&mut out, report, style);
+    let vacuous = |b: &&Boundary| b.verdict == Verdict::Vacuous;
+    if report.boundaries.iter().any(|b| vacuous(&b)) {
+        let held = style.paint(Tone::Strong, "constant or nowhere finite");
+        let found = found(report.boundaries.iter().filter(vacuous));
+        out.push_str(&format!(
+            "the reference is {held} in {found}: equality proves nothing there\n"
+        ));
+    }
     let odd = |b: &&Boundary| b.flags.contains(&Flag::NonFinite);
     if report.boundaries.iter().any(|b| odd(&b)) {
         let held = style.paint(Tone::Strong, "NaN or infinities");
@@ -176,9 +184,6 @@ fn divergence(out: &mut String, heading: &str, b: &Boundary, place: Place, style
         .or(m.ulp_reason.as_ref().filter(|_| b.grid.is_float()))
     {
         out.push_str(&format!("  {why}\n"));
-    }
-    if m.verdict == Verdict::Vacuous {
-        out.push_str("  the reference is constant or nowhere finite: equality proves nothing\n");
     }
     if let Some(worst) = m.worst.first() {
         out.push_str(&format!("  worst element {}\n", element(worst, b.grid)));

@@ -16,7 +16,8 @@ pub fn run_verdict(boundaries: impl IntoIterator<Item = Verdict>) -> Verdict {
         .unwrap_or(Verdict::Inconclusive)
 }
 
-/// The first boundaries, in graph order, whose verdict is worse than `order_explained`.
+/// The first boundaries, in graph order, whose verdict is worse than `order_explained`; vacuous
+/// ones, in which no bit differs, not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstDivergence {
     /// By the local verdict: where to look. Local errors are independent of each other.
@@ -31,12 +32,13 @@ impl FirstDivergence {
     pub fn among<'a>(
         boundaries: impl IntoIterator<Item = (&'a str, Option<Verdict>, Verdict)>,
     ) -> Self {
+        let is_suspect = |verdict: Verdict| verdict.is_suspect() && verdict != Verdict::Vacuous;
         let mut first = Self::default();
         for (name, local, inherited) in boundaries {
-            if first.local.is_none() && local.is_some_and(Verdict::is_suspect) {
+            if first.local.is_none() && local.is_some_and(is_suspect) {
                 first.local = Some(name.to_owned());
             }
-            if first.inherited.is_none() && inherited.is_suspect() {
+            if first.inherited.is_none() && is_suspect(inherited) {
                 first.inherited = Some(name.to_owned());
             }
         }
@@ -58,7 +60,7 @@ mod tests {
             ("d", Some(Vacuous), Diverged),
             ("e", Some(Diverged), Diverged),
         ]);
-        assert_eq!(first.local.as_deref(), Some("d"));
+        assert_eq!(first.local.as_deref(), Some("e"));
         assert_eq!(first.inherited.as_deref(), Some("b"));
         assert_eq!(
             FirstDivergence::among([("a", Some(BitExact), BitExact)]),

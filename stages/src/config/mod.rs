@@ -40,6 +40,7 @@ pub const MAX_CLIPS: usize = 4096;
 /// Zeros before and after the frequency axis of each subsampling convolution.
 pub const FREQUENCY_PADDING: usize = 1;
 
+const MODEL_TYPE: &str = "gemma3n";
 const MAX_FILE: u64 = 16 << 20;
 const EXTENTS: RangeInclusive<usize> = 1..=1 << 16;
 
@@ -158,6 +159,13 @@ impl AudioConfig {
             source,
         })?;
         let root = Keys::root(&json)?;
+        if root.has("model_type") && root.string("model_type")? != MODEL_TYPE {
+            return Err(ConfigError::Unsupported {
+                key: "model_type".into(),
+                value: root.string("model_type")?.to_owned(),
+                supported: MODEL_TYPE.into(),
+            });
+        }
         let audio = root.object("audio_config")?;
         let features = audio.integer("input_feat_size", 1..=4096)?;
         let hidden = audio.integer("hidden_size", EXTENTS)?;
@@ -268,7 +276,18 @@ fn vocab(audio: &Keys<'_>, text: &Keys<'_>) -> Result<AudioVocab, ConfigError> {
     let size = audio.integer("vocab_size", 1..=1 << 20)?;
     let offset = audio.integer("vocab_offset", 0..=1 << 30)?;
     // The embedding of padding is that of the text vocabulary's last id, an audio token.
-    let whole = text.integer("vocab_size", offset + 1..=offset + size)?;
+    let whole = text.integer("vocab_size", 1..=1 << 31)?;
+    if !(offset + 1..=offset + size).contains(&whole) {
+        return Err(ConfigError::Conflict {
+            first: text.path("vocab_size"),
+            first_value: whole.to_string(),
+            second: "audio_config.vocab_offset".into(),
+            second_value: format!(
+                "that its last id is one of {offset} to {}",
+                offset + size - 1
+            ),
+        });
+    }
     Ok(AudioVocab {
         size,
         offset,
