@@ -5,7 +5,7 @@
 
 use std::{hint::black_box, time::Duration};
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion};
 use half::bf16;
 use probes::{
     envelope::{Fusion, Joint, Rules, Schedule, Start, Term},
@@ -118,5 +118,9 @@ fn schedules(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, reachable, schedules);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    reachable(&mut criterion);
+    schedules(&mut criterion);
+    criterion.final_summary();
+}
