@@ -1,7 +1,8 @@
 //! Questions that a running operation answers about itself.
 //!
 //! [`order`] reveals in which order an operation adds its terms, from its results alone; [`ops`]
-//! asks that of single operations of a level-one graph, on MLX and on IREE. [`controls`] makes
+//! asks that of single operations of a level-one graph, on MLX and on IREE. [`envelope`] says which
+//! results a sum can have, and which schedules explain the ones that it has. [`controls`] makes
 //! mistakes on purpose, to find out whether a comparison notices. [`audit`] looks for instructions
 //! in compiled code that compute otherwise than stated.
 
