@@ -155,6 +155,24 @@ fn what_cannot_be_told_is_said_and_has_its_exit_code() {
 }
 
 #[test]
+#[ignore = "takes some seconds"]
+fn sets_that_are_too_large_are_refused() {
+    // Twenty numbers of one magnitude, no two of whose sums are alike.
+    let number = |i: i32| format!("{:?}", (i as f32).sin() + 0.1);
+    let terms: Vec<String> = (1..=20).map(number).collect();
+    let (code, text) = code_and_text(&format!("--max-n 20 --terms {}", terms.join(",")));
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("there are more than"), "{text}");
+    let more = format!("--max-n 99 --terms {},1", terms.join(","));
+    let (code, text) = code_and_text(&more);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(
+        text.contains("21 terms in all orders: the limit is 20"),
+        "{text}"
+    );
+}
+
+#[test]
 fn command_lines_that_make_no_sense_are_usage_errors() {
     for line in [
         "",
