@@ -28,6 +28,26 @@ fn bf16_on_a_short_clip_on_both_devices() {
     let run = Run::tiny(Profile::Bf16, &[short()]);
     let device = "local-sync";
     Run { device, ..run }.succeeds_in(96);
+    one_frame_is_equal_but_its_sums_are_vacuous();
+}
+
+/// Behind the only frame the sum of all frames so far stays what it is.
+fn one_frame_is_equal_but_its_sums_are_vacuous() {
+    let run = Run::tiny(Profile::Bf16, &[Clip::of_frames(1)]);
+    let report = run.outcome().report.unwrap();
+    assert_eq!((report.verdict, report.exit_code), (Verdict::Vacuous, 3));
+    assert_eq!(report.inputs.frames, [1]);
+    let mut vacuous = Vec::new();
+    for boundary in &report.boundaries {
+        let local = boundary.local.as_ref().unwrap().differing;
+        assert_eq!([boundary.inherited.differing, local], [Some(0); 2]);
+        if boundary.verdict != Verdict::BitExact {
+            assert_eq!(boundary.verdict, Verdict::Vacuous);
+            vacuous.push(boundary.name.as_str());
+        }
+    }
+    let sums = [0, 1].map(|i| format!("sscp_conv_{i}.norm.cumulative_sum"));
+    assert_eq!(vacuous, sums);
 }
 
 #[test]

@@ -158,10 +158,11 @@ fn versions(report: &Report) -> String {
         ),
         format!("- MLX {}, CPU", mlx.map_or("–", |mlx| &mlx.version)),
         format!(
-            "- IREE compiler {}, runtime {}, {}",
+            "- IREE compiler {}, runtime {}, for {}",
             iree.map_or("–", |iree| &iree.compiler),
             iree.map_or("–", |iree| &iree.runtime),
-            iree.map_or("–", |iree| &iree.target),
+            iree.and_then(|iree| iree.target.split(',').next())
+                .unwrap_or("–"),
         ),
         format!(
             "- {}, glibc {}, {} threads",
