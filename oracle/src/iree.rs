@@ -207,15 +207,15 @@ impl IreeSide {
             .call(function, &args.iter().collect::<Vec<_>>())?)
     }
 
-    /// Prepares and hands over what a unit's programs take besides boundaries, so that the first
-    /// call costs what every call costs.
+    /// Prepares and hands over the weights a unit's programs take, so that the first call costs what
+    /// every call costs.
     ///
     /// # Errors
     /// When an argument is missing.
     pub fn make_resident(&self, unit: &Unit, supply: &dyn Supply) -> Result<(), IreeError> {
         for program in unit.programs() {
             for arg in program.args() {
-                if !matches!(arg.source, Source::Boundary(_)) {
+                if matches!(arg.source, Source::Weight(_)) {
                     self.argument(program, arg, supply)?;
                 }
             }
@@ -229,7 +229,7 @@ impl IreeSide {
         arg: &Arg,
         supply: &dyn Supply,
     ) -> Result<Buffer, IreeError> {
-        let resident = !matches!(arg.source, Source::Boundary(_));
+        let resident = matches!(arg.source, Source::Weight(_));
         let key = (arg.source.clone(), arg.prepare.clone());
         let kept = || self.resident.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(buffer) = resident.then(|| kept().get(&key).cloned()).flatten() {
