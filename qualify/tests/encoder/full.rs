@@ -77,7 +77,7 @@ fn published(fixture: &'static str, profile: Profile, clip: Clip) -> [Run; 1] {
 
 /// Writes what was run and found to `target/encoder-report.md`.
 #[test]
-#[ignore = "takes half an hour"]
+#[ignore = "takes a quarter of an hour"]
 fn many_weights_every_bucket_and_published_dimensions() {
     let mut groups = Vec::new();
     for profile in Profile::ALL {
