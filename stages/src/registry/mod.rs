@@ -3,9 +3,11 @@
 //! The one registry of boundaries is the graph's; nothing is listed a second time here.
 
 mod glob;
+mod selector;
 mod tree;
 
 pub use glob::Glob;
+pub use selector::Selector;
 pub use tree::{BoundaryView, StageView, Tree};
 
 use std::collections::BTreeSet;
@@ -33,10 +35,9 @@ fn suggestion(nearest: &[String]) -> String {
 /// The boundaries that any of `selectors` selects, in evaluation order, each once. No selectors
 /// select every boundary.
 ///
-/// A selector is a [`Glob`] and selects a boundary if it matches its name or the name of a stage
-/// above it: `sscp_conv_1.norm` also selects `sscp_conv_1.norm.mean`, and `conformer.*.attention`
-/// everything below the attention of every block. The results of single primitives lie below
-/// their boundary.
+/// Selected is what a [`Selector`] selects by its name: `sscp_conv_1.norm` also selects
+/// `sscp_conv_1.norm.mean`, and `conformer.*.attention` everything below the attention of every
+/// block.
 ///
 /// # Errors
 /// When a selector selects nothing.
@@ -48,10 +49,10 @@ pub fn select<'g, S: AsRef<str>>(
     let mut chosen = vec![selectors.is_empty(); boundaries.len()];
     for selector in selectors {
         let selector = selector.as_ref();
-        let glob = Glob::new(selector);
+        let compiled = Selector::new(selector);
         let mut any = false;
         for (chosen, boundary) in chosen.iter_mut().zip(boundaries) {
-            let selected = at_or_above(boundary.id.as_str()).any(|name| glob.matches(name));
+            let selected = compiled.selects(boundary.id.as_str());
             any |= selected;
             *chosen |= selected;
         }
