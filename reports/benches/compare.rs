@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use half::bf16;
 use rayon::prelude::*;
 use reports::Grid;
-use reports::measure::{Measurement, Values, compare, count_differing};
+use reports::measure::{Measurement, Values, compare, compare_and_map, count_differing};
 
 const ELEMENTS: usize = 64 << 20;
 const RUN: usize = 1 << 18;
@@ -79,6 +79,14 @@ fn table(threads: usize) {
             f32s(&coarse_all),
             Grid::Bf16,
         ),
+        (
+            "F32, 1 in 1000 differ, and the map",
+            Box::new(|| map(f32s(&plain), f32s(&plain_few), Grid::F32)),
+        ),
+        (
+            "F32, all differ, and the map",
+            Box::new(|| map(f32s(&plain), f32s(&plain_all), Grid::F32)),
+        ),
         full(
             "BF16 against F32, all differ",
             bf16s(&narrow),
@@ -131,6 +139,14 @@ fn cpu_time() -> Duration {
 fn measure(a: Values<'_>, b: Values<'_>, grid: Grid) -> Measurement {
     match compare(a, b, &[ELEMENTS], grid) {
         Ok(measurement) => measurement,
+        Err(error) => unreachable!("the sides fit: {error}"),
+    }
+}
+
+/// The same, and the map of a tensor of frames of 1024 channels.
+fn map(a: Values<'_>, b: Values<'_>, grid: Grid) -> u64 {
+    match compare_and_map(a, b, &[1, ELEMENTS / 1024, 1024], grid) {
+        Ok(measurement) => measurement.differing,
         Err(error) => unreachable!("the sides fit: {error}"),
     }
 }

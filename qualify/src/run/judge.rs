@@ -3,7 +3,7 @@
 use oracle::Captures;
 use reports::{
     Grid,
-    measure::{Values, compare, count_differing},
+    measure::{Values, compare_and_map, count_differing},
     verdict::{Outcome, Sides, Verdict},
     wire::{Boundary as Judged, BoundaryId as Identity, Controls},
 };
@@ -41,7 +41,7 @@ impl Captured<'_> {
             (None, _) => Outcome::Inconclusive("the reference lacks it".to_owned()),
             (_, None) => Outcome::Inconclusive(format!("{side} lacks it")),
             (Some(reference), Some(tensor)) => {
-                match compare(values(reference), values(tensor), shape, grid) {
+                match compare_and_map(values(reference), values(tensor), shape, grid) {
                     Ok(measurement) => Outcome::Measured(Box::new(measurement)),
                     Err(error) => Outcome::Inconclusive(error.to_string()),
                 }

@@ -12,7 +12,7 @@ use super::simd;
 /// Elements widened together: two such buffers stay in the first-level cache.
 const BLOCK: usize = 4096;
 /// Elements one thread takes at a time. Fixed, so that sums do not depend on the threads.
-const RUN: usize = 256 * BLOCK;
+pub(super) const RUN: usize = 256 * BLOCK;
 
 /// Values of a float dtype.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,12 @@ impl<'a> Floats<'a> {
 }
 
 /// Calls `each` with the blocks of run number `run`: first index, reference, candidate.
-fn blocks(a: Floats<'_>, b: Floats<'_>, run: usize, mut each: impl FnMut(usize, &[f32], &[f32])) {
+pub(super) fn blocks(
+    a: Floats<'_>,
+    b: Floats<'_>,
+    run: usize,
+    mut each: impl FnMut(usize, &[f32], &[f32]),
+) {
     let end = (run * RUN + RUN).min(a.len());
     let (mut wide_a, mut wide_b) = ([0.0; BLOCK], [0.0; BLOCK]);
     for from in (run * RUN..end).step_by(BLOCK) {

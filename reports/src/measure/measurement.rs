@@ -1,5 +1,6 @@
 //! The result of a comparison, in typed values.
 
+use super::heat::Heat;
 use super::partial::{Partial, Side};
 use super::ulp::UlpStats;
 use super::worst::Offender;
@@ -56,6 +57,8 @@ pub struct Measurement {
     /// Up to [`WORST`](super::WORST) differing elements: NaN disagreements first, then those of
     /// infinities, then by |a − b| falling; ties in index order.
     pub worst: Vec<Element>,
+    /// Where the sides differ most; `None` where they do not, or no map was asked for.
+    pub heat: Option<Heat>,
     /// Whether all values of the reference are equal (±0 are).
     pub reference_constant: bool,
     /// Values of the reference that are neither NaN nor infinite.
@@ -227,6 +230,7 @@ impl Partial {
             reference_constant: !self.varies,
             reference_finite: self.elements - self.reference.nonfinite,
             worst: self.worst.into_sorted().into_iter().map(element).collect(),
+            heat: None,
         }
     }
 

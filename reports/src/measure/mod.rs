@@ -1,6 +1,7 @@
 //! What differs between two tensors of one boundary.
 //!
-//! [`compare`] reads both tensors once, block by block, on the threads of the current rayon pool.
+//! [`compare`] reads both tensors once, block by block, on the threads of the current rayon pool;
+//! [`compare_and_map`] once more where they differ, to say where.
 //! Narrow floats are widened to binary32 inside a block, never copied whole. All counts are exact;
 //! the sum of squares is added in an order fixed by the element index alone, so that a
 //! measurement has the same bits on any number of threads and with any instruction set.
@@ -14,6 +15,7 @@
 //! ```
 
 mod float;
+mod heat;
 mod integer;
 mod measurement;
 mod pair;
@@ -23,6 +25,7 @@ mod simd;
 pub mod ulp;
 mod worst;
 
+pub use heat::{Heat, Level, SIDE};
 pub use measurement::{Element, Measurement, NoUlp, OnGrid, Value};
 pub use ulp::{Histogram, UlpStats};
 pub use worst::WORST;
@@ -194,6 +197,35 @@ pub fn compare(
         Sides::Bool(a, b) => integer::measure(a.iter().zip(b).map(|(&x, &y)| (x.into(), y.into()))),
     };
     Ok(partial.into_measurement(shape, grid))
+}
+
+/// [`compare`], and a map of where the sides differ, if they do, by a second pass.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_and_map(
+    reference: Values<'_>,
+    candidate: Values<'_>,
+    shape: &[usize],
+    grid: Grid,
+) -> Result<Measurement, MeasureError> {
+    let mut measurement = compare(reference, candidate, shape, grid)?;
+    if measurement.is_bit_exact() {
+        return Ok(measurement);
+    }
+    let sides = Sides::pair(reference, candidate)?;
+    measurement.heat = sides.map(|sides| match sides {
+        Sides::Float(a, b) => {
+            let off_grid = measurement.is_off_grid();
+            heat::floats(a, b, shape, if off_grid { Grid::F32 } else { grid })
+        }
+        Sides::I32(a, b) => heat::integers(a.iter().copied().zip(b.iter().copied()), shape, grid),
+        Sides::Bool(a, b) => {
+            let pairs = a.iter().zip(b).map(|(&x, &y)| (x.into(), y.into()));
+            heat::integers(pairs, shape, grid)
+        }
+    });
+    Ok(measurement)
 }
 
 /// How many elements have different bits: [`Measurement::differing`] alone, at reading speed.

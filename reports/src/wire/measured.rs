@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::heat::Heat;
 use crate::Grid;
 use crate::measure;
 use crate::verdict::{Outcome, Verdict};
@@ -64,6 +65,9 @@ pub struct Measured {
     /// The worst elements: NaNs, then infinities, then by |a − b| falling.
     #[serde(default)]
     pub worst: Vec<WorstElement>,
+    /// Where the sides differ most; null where they do not, or no map was made.
+    #[serde(default)]
+    pub heat: Option<Heat>,
 }
 
 impl Measured {
@@ -97,6 +101,7 @@ impl Measured {
             ulp_reason: None,
             ulp_f32: None,
             worst: Vec::new(),
+            heat: None,
         }
     }
 
@@ -123,6 +128,7 @@ impl Measured {
             ulp_reason: m.ulp.as_ref().err().map(ToString::to_string),
             ulp_f32: m.ulp_f32.as_ref().map(UlpF32::new),
             worst: m.worst.iter().map(WorstElement::new).collect(),
+            heat: m.heat.as_ref().map(Heat::new),
         }
     }
 }

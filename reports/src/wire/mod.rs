@@ -15,6 +15,7 @@
 mod boundary;
 mod controls;
 mod fingerprint;
+mod heat;
 mod io;
 mod measured;
 mod report;
@@ -25,6 +26,7 @@ pub use boundary::{
 };
 pub use controls::{Controls, Guard, read_controls, write_controls};
 pub use fingerprint::{Fingerprint, Gpu, Host, Iree, Mlx};
+pub use heat::Heat;
 pub use io::{ReadError, WriteError, is_stdout, read_report, write_json, write_report};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
 pub use report::{
