@@ -14,6 +14,7 @@ pub mod profile;
 pub mod registry;
 pub mod shape;
 pub mod tensor;
+pub mod truth;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{AudioConfig, ConfigError};
