@@ -15,6 +15,7 @@
 pub mod events;
 pub mod grid;
 pub mod measure;
+pub mod policy;
 pub mod standing;
 pub mod terminal;
 pub mod verdict;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measured::Measured;
+use super::ruling::Ruling;
 use crate::Grid;
 use crate::verdict::{Cause, Judgement, Origin, Outcome, Sides, Verdict, judge};
 
@@ -44,6 +45,9 @@ pub struct Boundary {
     pub guarded_by: Vec<String>,
     /// Distances from the F64 truth, on request.
     pub truth: Option<Truth>,
+    /// What the policy says of it; null without one.
+    #[serde(default)]
+    pub policy: Option<Ruling>,
 }
 
 /// What a boundary is, apart from how it came out.
@@ -108,6 +112,7 @@ impl Boundary {
             evidence: Evidence::default(),
             guarded_by: id.guarded_by,
             truth: None,
+            policy: None,
         }
     }
 }

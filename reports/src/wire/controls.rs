@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
-use super::io::{ReadError, WriteError, read_json, write_json};
+use super::io::{MAX_REPORT_BYTES, ReadError, WriteError, read_json, write_json};
 use super::report::{Control, ControlOutcome, Inputs, Model, Tool};
 use crate::verdict::ExitCode;
 
@@ -129,5 +129,5 @@ pub fn write_controls(path: &Path, controls: &Controls) -> Result<(), WriteError
 /// # Errors
 /// When the file cannot be read, is malformed, or is of another version.
 pub fn read_controls(path: &Path) -> Result<Controls, ReadError> {
-    read_json(path)
+    read_json(path, MAX_REPORT_BYTES)
 }

@@ -13,12 +13,14 @@
 //! The schema is committed as `schema/report.schema.json`.
 
 mod boundary;
+mod check;
 mod controls;
 mod fingerprint;
 mod heat;
 mod io;
 mod measured;
 mod report;
+mod ruling;
 mod timestamp;
 
 pub use boundary::{
@@ -27,12 +29,16 @@ pub use boundary::{
 pub use controls::{Controls, Guard, read_controls, write_controls};
 pub use fingerprint::{Fingerprint, Gpu, Host, Iree, Mlx};
 pub use heat::Heat;
-pub use io::{ReadError, WriteError, is_stdout, read_report, write_json, write_report};
+pub use io::{
+    MAX_REPORT_BYTES, ReadError, WriteError, is_stdout, read_report, read_report_within, write_json,
+    write_report, write_text,
+};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
 pub use report::{
     Control, ControlOutcome, Inputs, Model, NonFinite, NonInterference, Policy, Report,
     SCHEMA_VERSION, Timing, Tool,
 };
+pub use ruling::{Ruled, Ruling};
 pub use timestamp::rfc3339;
 
 /// The JSON schema of a [`Report`], as committed.

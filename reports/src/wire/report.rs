@@ -197,6 +197,7 @@ pub struct Timing {
 pub struct Policy {
     /// The policy file; null without one.
     pub file: Option<String>,
-    /// The boundaries it demands less of than bit equality.
+    /// Its entries in effect that demand less than bit equality, in words:
+    /// `audio_tokens (inherited): ≤ 1 BF16 ULP`.
     pub relaxed: Vec<String>,
 }
