@@ -7,18 +7,26 @@
 //! 2. [`verdict`] decides: a [`Verdict`](verdict::Verdict) for a boundary, its cause and origin,
 //!    the first divergence, the exit code of the run.
 //! 3. [`wire`] is the report as JSON, with its committed schema.
-//! 4. [`events`] is the one stream a run emits; [`terminal`] and [`standing`] consume it.
+//! 4. [`events`] is the one stream a run emits; [`terminal`], [`jsonl`] and [`standing`] consume it.
+//!    [`csv`], [`junit`], [`markdown`] and [`github`] put a finished report in other forms.
+//!    None of these knows another; what they say in the same words is in `wording`.
 //!
 //! The crate knows no backend: tensors arrive as slices, boundaries as names.
 #![warn(missing_docs)]
 
+pub mod csv;
 pub mod events;
+pub mod github;
 pub mod grid;
+pub mod jsonl;
+pub mod junit;
+pub mod markdown;
 pub mod measure;
 pub mod policy;
 pub mod standing;
 pub mod terminal;
 pub mod verdict;
 pub mod wire;
+mod wording;
 
 pub use grid::Grid;

@@ -4,7 +4,6 @@
 //! of stderr as it is done. The table and the summary come last, on stdout, so that a pipe gets
 //! results and nothing else. A reader that closes the pipe early ends the output, not the run.
 
-mod number;
 mod options;
 mod progress;
 mod style;

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::number::count;
 use super::options::{Options, Verbosity};
-use super::style::label;
 use crate::events::Phase;
 use crate::verdict::Verdict;
 use crate::wire::{Boundary, Measured};
+use crate::wording::{count, label};
 
 /// The bars of a [`Terminal`](super::Terminal), for whoever has to write over them at any moment.
 #[derive(Debug, Clone, Default)]

@@ -50,19 +50,3 @@ pub(super) const fn tone(verdict: Verdict) -> Tone {
         Verdict::Diverged => Tone::Bad,
     }
 }
-
-pub(super) const fn label(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::BitExact => "✓ bit-exact",
-        Verdict::OrderExplained => "✓ order-explained",
-        Verdict::WithinPolicy => "~ within policy",
-        Verdict::Vacuous => "∅ vacuous",
-        Verdict::Inconclusive => "? inconclusive",
-        Verdict::Diverged => "✗ diverged",
-    }
-}
-
-/// The verdict as a word of a sentence.
-pub(super) fn word(verdict: Verdict) -> &'static str {
-    label(verdict).split_once(' ').map_or("", |(_, word)| word)
-}

@@ -1,11 +1,9 @@
 //! The sentences under the table.
 
-use super::number::count;
-use super::style::{Style, Tone, tone, word};
-use crate::Grid;
-use crate::measure::ulp::distance;
+use super::style::{Style, Tone, tone};
 use crate::verdict::{Origin, Verdict};
-use crate::wire::{Boundary, Flag, Measured, NonInterference, Report, WorstElement};
+use crate::wire::{Boundary, Flag, Measured, NonInterference, Report};
+use crate::wording::{count, counts, element, noun, word};
 
 /// Renders the summary: how many boundaries came out how, then where to look first.
 pub(super) fn render(report: &Report, style: Style) -> String {
@@ -79,13 +77,6 @@ fn found<'b>(boundaries: impl IntoIterator<Item = &'b Boundary>) -> String {
     }
 }
 
-const fn noun(boundaries: u64) -> &'static str {
-    match boundaries {
-        1 => "boundary",
-        _ => "boundaries",
-    }
-}
-
 #[derive(Clone, Copy)]
 enum Place {
     Local,
@@ -118,27 +109,6 @@ fn places(out: &mut String, what: &str, found: [Option<&Boundary>; 2], style: St
             style,
         );
     }
-}
-
-fn counts(report: &Report) -> String {
-    let total = report.boundaries.len() as u64;
-    let of = |verdict| {
-        report
-            .boundaries
-            .iter()
-            .filter(|b| b.verdict == verdict)
-            .count() as u64
-    };
-    let exact = count(of(Verdict::BitExact));
-    let noun = noun(total);
-    let mut text = format!("{exact} of {} {noun} bit-exact", count(total));
-    for verdict in Verdict::ALL.into_iter().skip(1) {
-        let n = of(verdict);
-        if n > 0 {
-            text += &format!(", {} {}", count(n), word(verdict));
-        }
-    }
-    text
 }
 
 /// `production = tapped = chained`, as far as it was checked.
@@ -188,23 +158,4 @@ fn divergence(out: &mut String, heading: &str, b: &Boundary, place: Place, style
     if let Some(worst) = m.worst.first() {
         out.push_str(&format!("  worst element {}\n", element(worst, b.grid)));
     }
-}
-
-fn element(e: &WorstElement, grid: Grid) -> String {
-    let WorstElement {
-        index,
-        reference,
-        candidate,
-        reference_bits,
-        candidate_bits,
-    } = e;
-    let steps = |grid| Some((distance(reference_bits.0, candidate_bits.0, grid)?, grid));
-    let apart = match steps(grid).or_else(|| steps(Grid::F32).filter(|_| grid.is_float())) {
-        Some((steps, grid)) => format!(", {} {grid} ULP apart", count(steps.into())),
-        None => String::new(),
-    };
-    format!(
-        "{index:?}: reference {reference} ({reference_bits}), \
-         candidate {candidate} ({candidate_bits}){apart}"
-    )
 }

@@ -1,9 +1,9 @@
 //! The table of boundaries.
 
-use super::number::{count, magnitude, shape};
-use super::style::{Style, Tone, label, tone};
+use super::style::{Style, Tone, tone};
 use crate::verdict::Verdict;
 use crate::wire::{Boundary, Flag, Measured};
+use crate::wording::{count, label, magnitude, shape};
 
 const GAP: &str = "  ";
 /// A name is never shortened below this.

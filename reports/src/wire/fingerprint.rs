@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Everything outside the model that may change a bit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,4 +77,41 @@ pub struct Gpu {
     pub architecture: String,
     /// Version of the driver.
     pub driver: String,
+}
+
+impl Fingerprint {
+    /// All of it by name, such as `mlx.version`; what is null or empty is left out.
+    #[must_use]
+    pub fn entries(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        if let Ok(value) = serde_json::to_value(self) {
+            flatten("", &value, &mut all);
+        }
+        all
+    }
+}
+
+fn flatten(name: &str, value: &Value, into: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                let dot = if name.is_empty() { "" } else { "." };
+                flatten(&format!("{name}{dot}{key}"), value, into);
+            }
+        }
+        Value::Null => {}
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            if !items.is_empty() {
+                into.push((name.to_owned(), items.join(" ")));
+            }
+        }
+        value => into.push((name.to_owned(), plain(value))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,7 +1,7 @@
-//! Numbers in a table.
+//! Numbers for people.
 
 /// Digits in groups of three: `1,204,224`.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// Four significant digits at most: `0`, `0.5`, `1.562e-2`.
-pub(super) fn magnitude(value: f64) -> String {
+pub(crate) fn magnitude(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -24,7 +24,7 @@ pub(super) fn magnitude(value: f64) -> String {
 }
 
 /// A shape: `1×549×1×1`, or `scalar`.
-pub(super) fn shape(extents: &[usize]) -> String {
+pub(crate) fn shape(extents: &[usize]) -> String {
     if extents.is_empty() {
         return "scalar".to_owned();
     }
