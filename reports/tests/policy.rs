@@ -9,11 +9,11 @@ use made::{report, selects};
 use proptest::prelude::*;
 use reports::Grid;
 use reports::policy::{
-    Bounds, Demand, Policy, PolicyError, apply, lift, policy_schema, read_policy, suggest,
-    uncounted,
+    Bounds, Demand, Policy, PolicyError, apply, disagreement, lift, policy_schema, read_policy,
+    suggest, uncounted,
 };
 use reports::verdict::{Origin, Verdict};
-use reports::wire::{EvidenceLevel, Report, read_report, write_report, write_text};
+use reports::wire::{EvidenceLevel, Measured, Report, read_report, write_report, write_text};
 
 fn put(text: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ fn equality_that_proves_nothing_is_accepted_only_in_so_many_words() {
 #[test]
 fn what_a_side_failed_at_is_inconclusive_under_every_policy() {
     let mut report = off();
-    report.boundaries[0].inherited = reports::wire::Measured::inconclusive("it stopped".into());
+    report.boundaries[0].inherited = Measured::inconclusive("it stopped".into());
     let loose = "[[boundary]]\nmatch = \"a\"\nabs = 1\naccept_vacuous = true";
     assert_eq!(judged(&report, loose).exit_code, 3);
 }
@@ -307,6 +307,47 @@ fn a_count_inside_a_bin_takes_the_captures() {
         .unwrap();
         assert_eq!(report.boundaries[0].verdict, then);
     }
+}
+
+#[test]
+fn a_report_that_says_otherwise_than_its_tensors_is_found_out() {
+    let odd = [1.0, 2.0, f32::from_bits(0x7fc1_2345), 8.0];
+    let one = report(&[("a", Grid::Bf16, &ONE, None, &odd)]);
+    let measured = &one.boundaries[0].inherited;
+    let reported = || reread(&one).boundaries[0].inherited.clone();
+    assert_eq!(disagreement(&reported(), measured), None);
+    let changes: [(&str, fn(&mut Measured)); 8] = [
+        ("differing is 2, the tensors give 1", |m| {
+            m.differing = Some(2)
+        }),
+        ("max_abs is 0.5, the tensors give 0.0", |m| {
+            m.max_abs = Some(0.5)
+        }),
+        ("rms is 5e-324, the tensors give 0.0", |m| {
+            m.rms = Some(5e-324)
+        }),
+        ("max_rel is 1.0", |m| m.max_rel = Some(1.0)),
+        ("nan is 0, the tensors give 1", |m| m.nan = Some(0)),
+        ("ulp is Ulp", |m| m.ulp.as_mut().unwrap().over_one = 1),
+        ("ulp_f32 is UlpF32", |m| m.ulp_f32.as_mut().unwrap().max = 1),
+        ("worst is ([0], ", |m| m.worst[0].index = vec![0]),
+    ];
+    for (what, change) in changes {
+        let mut reported = reported();
+        change(&mut reported);
+        let said = disagreement(&reported, measured).unwrap();
+        assert!(said.contains(what), "{said}");
+    }
+    let vacuous = report(&[("a", Grid::F32, &[1.0; 2], None, &[1.0; 2])]);
+    let mut claims = vacuous.boundaries[0].inherited.clone();
+    claims.verdict = Verdict::BitExact;
+    let said = disagreement(&claims, &vacuous.boundaries[0].inherited).unwrap();
+    assert_eq!(
+        said,
+        "verdict is \"bit_exact\", the tensors give \"vacuous\""
+    );
+    let inconclusive = Measured::inconclusive("not repeatable".into());
+    assert_eq!(disagreement(&inconclusive, measured), None);
 }
 
 #[test]
@@ -354,7 +395,10 @@ fn what_a_policy_cannot_mean_is_said_with_the_entry() {
             "over = { grid = \"bf16\", ulp = 1, count = 1, k = 2 }",
             "unknown field `k`",
         ),
-        ("differing = 99999999999999999999", "invalid type: integer `99999999999999999999`"),
+        (
+            "differing = 99999999999999999999",
+            "invalid type: integer `99999999999999999999`",
+        ),
         ("abs = \"small\"", "expected f64"),
         ("match = \"b\"", "duplicate key"),
     ] {

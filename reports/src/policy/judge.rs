@@ -26,26 +26,38 @@ pub struct ApplyError {
     pub why: String,
 }
 
-/// Judges a report by a policy: every verdict, what the policy says of each boundary, what it
-/// relaxes, first divergence and exit code. What was judged before does not count; what was
-/// measured is left alone.
-///
-/// `file` is what the report calls the policy.
-///
-/// # Errors
-/// When an entry that is not optional decides nothing. The report is then unchanged.
-pub fn apply(
-    policy: &Policy,
-    file: &str,
-    report: &mut Report,
-    compile: Compile<'_>,
-    counter: Counter<'_>,
-) -> Result<(), ApplyError> {
-    let deciding = deciding(policy, &report.boundaries, compile)?;
-    let strict = Rule::default();
-    for (boundary, entries) in report.boundaries.iter_mut().zip(&deciding) {
+/// A policy, and which of its entries decides where.
+#[derive(Debug, Clone)]
+pub struct Resolved<'p> {
+    policy: &'p Policy,
+    /// Of the local and the inherited error of each boundary.
+    deciding: Vec<[Option<usize>; 2]>,
+}
+
+impl<'p> Resolved<'p> {
+    /// Finds out which entries decide on boundaries, which are given by name and by whether their
+    /// local error is measured, in the order of the report.
+    ///
+    /// # Errors
+    /// When an entry that is not optional decides nothing.
+    pub fn new(
+        policy: &'p Policy,
+        boundaries: &[(&str, bool)],
+        compile: Compile<'_>,
+    ) -> Result<Self, ApplyError> {
+        let deciding = deciding(policy, boundaries, compile)?;
+        Ok(Self { policy, deciding })
+    }
+
+    /// Judges the boundary at this place of the order. What it was judged before does not count.
+    pub fn rule(&self, at: usize, boundary: &mut Boundary, counter: Counter<'_>) {
+        let strict = Rule::default();
         let by = |part: Part| {
-            let entry = entries[part as usize].map(|at| &policy.entries[at]);
+            let entry = self
+                .deciding
+                .get(at)
+                .and_then(|entries| entries[part as usize]);
+            let entry = entry.map(|entry| &self.policy.entries[entry]);
             let rule = entry.map_or(&strict, |entry| &entry.rule);
             let pattern = entry.map(|entry| entry.pattern.as_str());
             ruled(boundary, part, rule, pattern, counter)
@@ -63,13 +75,49 @@ pub fn apply(
         });
         combine(boundary);
     }
-    let decides = |at: usize| deciding.iter().flatten().any(|entry| *entry == Some(at));
-    let relaxed = policy.entries.iter().enumerate();
-    let relaxed = relaxed.filter(|(at, entry)| entry.rule.is_relaxed() && decides(*at));
-    report.policy = Applied {
-        file: Some(file.to_owned()),
-        relaxed: relaxed.map(|(_, entry)| entry.to_string()).collect(),
-    };
+
+    /// What a report says of the policy, which it calls `file`.
+    #[must_use]
+    pub fn applied(&self, file: &str) -> Applied {
+        let decides = |at: usize| {
+            self.deciding
+                .iter()
+                .flatten()
+                .any(|entry| *entry == Some(at))
+        };
+        let entries = self.policy.entries.iter().enumerate();
+        let relaxed = entries.filter(|(at, entry)| entry.rule.is_relaxed() && decides(*at));
+        Applied {
+            file: Some(file.to_owned()),
+            relaxed: relaxed.map(|(_, entry)| entry.to_string()).collect(),
+        }
+    }
+}
+
+/// Judges a report by a policy: every verdict, what the policy says of each boundary, what it
+/// relaxes, first divergence and exit code. What was judged before does not count; what was
+/// measured is left alone.
+///
+/// `file` is what the report calls the policy.
+///
+/// # Errors
+/// When an entry that is not optional decides nothing. The report is then unchanged.
+pub fn apply(
+    policy: &Policy,
+    file: &str,
+    report: &mut Report,
+    compile: Compile<'_>,
+    counter: Counter<'_>,
+) -> Result<(), ApplyError> {
+    let boundaries = report.boundaries.iter();
+    let boundaries: Vec<(&str, bool)> = boundaries
+        .map(|boundary| (boundary.name.as_str(), boundary.local.is_some()))
+        .collect();
+    let resolved = Resolved::new(policy, &boundaries, compile)?;
+    for (at, boundary) in report.boundaries.iter_mut().enumerate() {
+        resolved.rule(at, boundary, counter);
+    }
+    report.policy = resolved.applied(file);
     report.conclude();
     Ok(())
 }
@@ -100,7 +148,7 @@ fn combine(boundary: &mut Boundary) {
 /// Which entry decides on the local and the inherited error of each boundary.
 fn deciding(
     policy: &Policy,
-    boundaries: &[Boundary],
+    boundaries: &[(&str, bool)],
     compile: Compile<'_>,
 ) -> Result<Vec<[Option<usize>; 2]>, ApplyError> {
     let mut deciding = vec![[None; 2]; boundaries.len()];
@@ -108,13 +156,13 @@ fn deciding(
     for (at, entry) in policy.entries.iter().enumerate().rev() {
         let selects = compile(&entry.pattern);
         let (mut selected, mut measured, mut decided) = (false, false, false);
-        for (boundary, taken) in boundaries.iter().zip(&mut deciding) {
-            if !selects(&boundary.name) {
+        for (&(name, has_local), taken) in boundaries.iter().zip(&mut deciding) {
+            if !selects(name) {
                 continue;
             }
             selected = true;
             for part in Part::EACH {
-                if !entry.of.covers(part) || part.measured(boundary).is_none() {
+                if !entry.of.covers(part) || part == Part::Local && !has_local {
                     continue;
                 }
                 measured = true;

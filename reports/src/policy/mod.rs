@@ -39,13 +39,15 @@ mod exact;
 mod file;
 mod judge;
 mod measured;
+mod remeasured;
 mod suggest;
 
 pub use bounds::{Bounds, FloatGrid, OverBound, UlpBound};
 pub use exact::count_over;
 pub use file::{MAX_POLICY_BYTES, PolicyError, policy_schema, read_policy};
-pub use judge::{ApplyError, Compile, Selects, apply, lift};
+pub use judge::{ApplyError, Compile, Resolved, Selects, apply, lift};
 pub use measured::{Counter, uncounted, unruled};
+pub use remeasured::disagreement;
 pub use suggest::{Suggestion, suggest};
 
 use schemars::JsonSchema;
