@@ -21,6 +21,8 @@ pub enum Phase {
     Interp,
     /// Boundaries are compared and judged.
     Compare,
+    /// Cases of the catalogue of operations run on all sides.
+    Cases,
 }
 
 impl Phase {
@@ -33,6 +35,7 @@ impl Phase {
             Self::Candidate => "candidate",
             Self::Interp => "interp",
             Self::Compare => "compare",
+            Self::Cases => "cases",
         }
     }
 
@@ -42,6 +45,7 @@ impl Phase {
         match self {
             Self::Compile => "modules",
             Self::Candidate => "programs",
+            Self::Cases => "cases",
             Self::Reference | Self::Interp | Self::Compare => "boundaries",
         }
     }

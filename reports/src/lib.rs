@@ -14,6 +14,7 @@
 //! The crate knows no backend: tensors arrive as slices, boundaries as names.
 #![warn(missing_docs)]
 
+pub mod baseline;
 pub mod csv;
 pub mod events;
 pub mod github;

@@ -19,6 +19,7 @@ mod fingerprint;
 mod heat;
 mod io;
 mod measured;
+mod ops;
 mod report;
 mod ruling;
 mod timestamp;
@@ -34,6 +35,10 @@ pub use io::{
     write_report, write_text,
 };
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
+pub use ops::{
+    Baseline, Difference, OpBits, OpCase, OpChange, OpElement, OpSide, OpTarget, Ops, OpsSummary,
+    OpsTarget, Selection, ops_schema, read_ops, write_ops,
+};
 pub use report::{
     Control, ControlOutcome, Inputs, Model, NonFinite, NonInterference, Policy, Report,
     SCHEMA_VERSION, Timing, Tool,
