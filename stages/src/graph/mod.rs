@@ -10,6 +10,7 @@ mod functions;
 mod infer;
 mod op;
 mod quantized;
+pub mod resize;
 mod taps;
 mod view;
 

@@ -20,7 +20,7 @@ pub(super) fn matmul(a: &Amount, b: &Amount, shape: Shape) -> Amount {
 /// `[.., K] · [K, N]`.
 pub(super) fn by_matrix(a: &Amount, b: &Amount, shape: Shape) -> Amount {
     let (k, n) = (b.shape[0], b.shape[1]);
-    let m = if k == 0 { 0 } else { a.values.len() / k };
+    let m = a.values.len().checked_div(k).unwrap_or(0);
     products(a, b, [m, k, n], shape)
 }
 
