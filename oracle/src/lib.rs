@@ -1,5 +1,6 @@
 //! The sides whose values are compared, and what has to hold on a host before they are.
 
+pub mod architectures;
 pub mod captures;
 pub mod interp;
 pub mod iree;

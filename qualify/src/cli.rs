@@ -48,8 +48,23 @@ pub enum Command {
     /// Look at what the compiler makes of every step
     #[command(after_help = AUDIT_CODES)]
     Audit(AuditArgs),
+    /// Look for what a run needs, and say what to do about what is missing
+    #[command(after_help = crate::doctor::CODES)]
+    Doctor(crate::doctor::DoctorArgs),
     /// Ask a running operation what it does
     Probe(crate::probe::ProbeArgs),
+    /// Print what a shell needs to complete this command line
+    Completions(crate::manual::CompletionsArgs),
+    /// Write manual pages
+    Man(crate::manual::ManArgs),
+    /// Run the catalogue of operations on all sides: what changed with a version of MLX or IREE?
+    #[command(after_help = crate::ops::CODES)]
+    Ops(crate::ops::OpsArgs),
+    /// Judge a report by another policy, without running anything
+    Judge(crate::judge::JudgeArgs),
+    /// Compare two reports: what got better, what worse, what is not comparable
+    #[command(after_help = crate::diff::CODES)]
+    Diff(crate::diff::DiffArgs),
     /// Write a deterministic checkpoint for a configuration
     Fixture(FixtureArgs),
 }
@@ -163,6 +178,17 @@ pub struct RunArgs {
     /// is; `auto`: if it is below 2·10⁹ multiply-adds
     #[arg(long, value_enum, default_value_t)]
     pub interp: InterpArg,
+
+    /// Run each side this often; where a side does not give the same bits each time, nothing is
+    /// concluded
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Compute every step without roundings as well: how far each side is from that, and how
+    /// ill-conditioned the worst elements are
+    #[arg(long)]
+    pub truth: bool,
 
     /// What `qualify controls --json` wrote about the same graph: boundaries at which a control was
     /// caught are no longer flagged `unguarded`
@@ -479,7 +505,7 @@ mod tests {
             Command::Controls(args) => args.contradiction().is_some(),
             Command::Audit(args) => args.contradiction().is_some(),
             Command::Probe(args) => args.contradiction().is_some(),
-            Command::Fixture(_) => false,
+            Command::Ops(_) | Command::Judge(_) | Command::Diff(_) | Command::Fixture(_) => false,
         };
         assert!(contradicts("qualify stages --checkpoint d"));
         assert!(!contradicts("qualify stages --checkpoint d --mel m"));

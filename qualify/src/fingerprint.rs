@@ -1,8 +1,8 @@
 //! What a run ran on: two reports are comparable where this agrees.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, path::Path};
 
-use oracle::{MlxSide, libm};
+use oracle::{MlxSide, architectures::architectures, libm};
 use reports::wire::{Fingerprint, Host, Iree, Mlx};
 use runtime::{IREE_VERSION, Native};
 
@@ -15,10 +15,16 @@ pub fn mlx(side: &MlxSide, native: &Native) -> Mlx {
         version: side.version().to_owned(),
         library_sha256: native.mlx.sha256.clone(),
         device: "cpu".to_owned(),
-        sm_list: Vec::new(),
+        sm_list: device_code(&native.mlx.path),
         tf32: None,
         env: mlx_environment(),
     }
+}
+
+/// The architectures a library has code for; none where that cannot be read.
+fn device_code(library: &Path) -> Vec<String> {
+    let found = architectures(library).unwrap_or_default();
+    found.iter().map(ToString::to_string).collect()
 }
 
 /// The environment variables that MLX may read.

@@ -4,13 +4,18 @@ mod audit;
 mod capture;
 mod cli;
 mod controls;
+mod diff;
+mod doctor;
 mod engine;
 mod failure;
 mod fingerprint;
 mod inputs;
 mod interrupt;
+mod judge;
+mod manual;
 mod memory;
 mod model;
+mod ops;
 mod probe;
 mod run;
 mod scratch;
@@ -79,7 +84,13 @@ fn main() -> ProcessCode {
             sensible(args.contradiction()).and_then(|()| controls(args, command))
         }
         Command::Audit(args) => sensible(args.contradiction()).and_then(|()| audit(args)),
+        Command::Doctor(args) => examine(args),
         Command::Probe(args) => sensible(args.contradiction()).and_then(|()| probe(args)),
+        Command::Completions(args) => done(print(&manual::completions(args))),
+        Command::Man(args) => done(manual::man(args).and_then(|page| print(&page))),
+        Command::Ops(args) => operations(args, command),
+        Command::Judge(args) => judge(args),
+        Command::Diff(args) => compare(args),
         Command::Fixture(args) => fixture(args),
     };
     match outcome {
@@ -131,6 +142,22 @@ fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
+fn judge(args: &judge::JudgeArgs) -> Result<ExitCode, Failure> {
+    let mut terminal = terminal(args.takes_stdout());
+    let (code, said) = judge::judge(args, &mut terminal)?;
+    terminal.finish().or_fail(Kind::Environment)?;
+    for line in said {
+        say(format_args!("{line}"));
+    }
+    Ok(code)
+}
+
+fn compare(args: &diff::DiffArgs) -> Result<ExitCode, Failure> {
+    let (text, code) = diff::diff(args)?;
+    show(&text, args.takes_stdout())?;
+    Ok(code)
+}
+
 fn list(args: &StagesArgs) -> Result<ExitCode, Failure> {
     let model = model::Model::open(&args.model)?;
     let mut text = Vec::new();
@@ -167,8 +194,28 @@ fn controls(args: &ControlsArgs, command: Vec<String>) -> Result<ExitCode, Failu
     Ok(code)
 }
 
+fn operations(args: &ops::OpsArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
+    let taken = args.takes_stdout();
+    let mut terminal = terminal(taken);
+    let (table, code) = ops::ops(args, command, &run::Events::new(&mut terminal))?;
+    terminal.finish().or_fail(Kind::Environment)?;
+    show(&table, taken)?;
+    Ok(code)
+}
+
 fn audit(args: &AuditArgs) -> Result<ExitCode, Failure> {
     let (table, code) = audit::audit(args)?;
+    show(&table, args.json.as_deref().is_some_and(is_stdout))?;
+    Ok(code)
+}
+
+/// Exit code 0 for what only had to be done.
+fn done(outcome: Result<(), Failure>) -> Result<ExitCode, Failure> {
+    outcome.map(|()| ExitCode::QUALIFIED)
+}
+
+fn examine(args: &doctor::DoctorArgs) -> Result<ExitCode, Failure> {
+    let (table, code) = doctor::doctor(args)?;
     show(&table, args.json.as_deref().is_some_and(is_stdout))?;
     Ok(code)
 }

@@ -9,6 +9,8 @@ use reports::{
 };
 use stages::{Boundary, DType, Graph, Tensor};
 
+use super::repeat::Repeated;
+
 /// The captures of all sides.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
@@ -20,6 +22,8 @@ pub struct Captured<'a> {
     pub local: Option<&'a Captures>,
     /// The interpreter on the reference's values.
     pub interp: Option<&'a Captures>,
+    /// What running the sides again showed.
+    pub repeated: &'a Repeated,
     /// The negative controls that were applied to the model before.
     pub guards: Option<&'a Controls>,
 }
@@ -34,10 +38,12 @@ impl Captured<'_> {
     pub fn judge(&self, graph: &Graph, boundary: &Boundary, parents: Verdict) -> Judged {
         let info = graph.info(boundary.value);
         let (shape, grid) = (info.shape.dims(), grid(info.dtype));
+        let refusal = self.repeated.refusal(&boundary.id);
         let against_reference = |side: &str, captures: &Captures| match (
             self.reference.get(&boundary.id),
             captures.get(&boundary.id),
         ) {
+            _ if refusal.is_some() => Outcome::Inconclusive(refusal.clone().unwrap_or_default()),
             (None, _) => Outcome::Inconclusive("the reference lacks it".to_owned()),
             (_, None) => Outcome::Inconclusive(format!("{side} lacks it")),
             (Some(reference), Some(tensor)) => {

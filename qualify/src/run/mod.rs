@@ -5,6 +5,8 @@ mod events;
 mod judge;
 mod plan;
 pub mod reference;
+mod repeat;
+mod truth;
 mod write;
 
 use std::{
@@ -40,7 +42,8 @@ use judge::Captured;
 pub use judge::values;
 pub use plan::{Plan, with_parents};
 use reference::Reference;
-pub use write::{check_file, check_output, save};
+use repeat::{Repeated, Unstable};
+pub use write::{CAPTURED, capture_file, check_file, check_output, save, unless_closed};
 
 /// Multiply-adds up to which `--interp auto` interprets.
 const INTERP_LIMIT: u64 = 2_000_000_000;
@@ -140,6 +143,16 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         events,
         &mut timing,
     )?;
+    let repeated = repeat(
+        &model,
+        &plan,
+        &engine,
+        units.as_ref(),
+        [&reference, &candidate.inherited],
+        candidate.local.as_ref(),
+        args,
+        events,
+    )?;
     let sides = Sides {
         reference,
         candidate,
@@ -147,7 +160,15 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     };
 
     let mut course = events.begin(Phase::Compare, names(&model.selected()));
-    let boundaries = judge_all(&model, &sides, guards.as_ref(), events, &mut course);
+    let truth = args.truth;
+    let judging = Judging {
+        model: &model,
+        sides: &sides,
+        repeated: &repeated,
+        guards: guards.as_ref(),
+        truth,
+    };
+    let boundaries = judging.all(events, &mut course)?;
     timing.compare_s = Some(seconds(course.end(false)));
 
     let mut report = Report {
@@ -173,6 +194,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
             tapped: sides.candidate.tapped_agrees,
             chained: sides.candidate.chained_agrees,
         },
+        repeat: repeated.reported(),
         timing,
         policy: Default::default(),
         verdict: Verdict::Inconclusive,
@@ -296,43 +318,119 @@ fn run_candidate(
     Ok((candidate, interp))
 }
 
-fn judge_all(
+/// Runs each live side again, as often as was asked for, and compares it with its first run.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of a run, each borrowed once"
+)]
+fn repeat(
     model: &Model,
-    sides: &Sides,
-    guards: Option<&Controls>,
+    plan: &Plan,
+    engine: &Engine,
+    units: Option<&Units>,
+    [reference, inherited]: [&Captures; 2],
+    local: Option<&Captures>,
+    args: &RunArgs,
     events: &Events<'_>,
-    course: &mut Course<'_, '_>,
-) -> Vec<reports::wire::Boundary> {
-    let captured = Captured {
-        reference: &sides.reference,
-        inherited: &sides.candidate.inherited,
-        local: sides.candidate.local.as_ref(),
-        interp: sides.interp.as_ref(),
-        guards,
+) -> Result<Repeated, Failure> {
+    let live = |side: &Side| !matches!(side, Side::Recorded(_));
+    let unstable = |side: &Side| (args.repeat > 1 && live(side)).then(Unstable::default);
+    let mut repeated = Repeated {
+        runs: args.repeat,
+        reference: unstable(&args.reference),
+        candidate: unstable(&args.candidate),
     };
-    let mut inherited: HashMap<BoundaryId, Verdict> = HashMap::new();
-    let mut judged = Vec::new();
-    let selected = model.selected();
-    // What was not selected is not judged, but may have handed on an error.
-    for boundary in with_parents(model) {
-        if !selected.iter().any(|b| b.id == boundary.id)
-            && captured.inherits_error(boundary) == Some(true)
-        {
-            inherited.insert(boundary.id.clone(), Verdict::Diverged);
+    for run in 2..=args.repeat {
+        if let Some(unstable) = &mut repeated.reference {
+            let wanted = plan.tapped(model);
+            let mut course = events.begin(Phase::Reference, names(&wanted));
+            let again = reference::live(model, engine, &wanted, &mut || course.step())?;
+            course.end(false);
+            unstable.note(run, reference, &again);
+        }
+        let Some(unstable) = &mut repeated.candidate else {
+            continue;
+        };
+        match engine.iree.as_ref().zip(units) {
+            Some((side, units)) => {
+                let steps = names(&model.selected());
+                let whole = ["production", "tapped"].map(Arc::from);
+                let programs = whole.into_iter().chain(steps);
+                let mut course = events.begin(Phase::Candidate, programs);
+                let step = &mut || course.step();
+                let again = candidate::on_iree(model, plan, side, units, reference, step)
+                    .or_fail(Kind::Environment)?;
+                course.end(false);
+                unstable.note(run, inherited, &again.inherited);
+                if let Some((first, again)) = local.zip(again.local.as_ref()) {
+                    unstable.note(run, first, again);
+                }
+            }
+            None => {
+                let course = events.begin(Phase::Candidate, ["tapped".into()]);
+                let again = candidate::interpreted_whole(model, plan);
+                let again = again.or_fail(Kind::Environment)?;
+                course.end(false);
+                unstable.note(run, inherited, &again);
+            }
         }
     }
-    for boundary in selected {
-        let parents = model.graph.parents(boundary);
-        let worst = parents
-            .iter()
-            .filter_map(|parent| inherited.get(&parent.id).copied())
-            .max()
-            .unwrap_or(Verdict::BitExact);
-        let result = captured.judge(&model.graph, boundary, worst);
-        inherited.insert(boundary.id.clone(), result.inherited.verdict);
-        events.send(&Event::BoundaryJudged(Arc::new(result.clone())));
-        judged.push(result);
-        course.step();
+    Ok(repeated)
+}
+
+/// What boundaries are judged from.
+struct Judging<'a> {
+    model: &'a Model,
+    sides: &'a Sides,
+    repeated: &'a Repeated,
+    guards: Option<&'a Controls>,
+    truth: bool,
+}
+
+impl Judging<'_> {
+    fn all(
+        &self,
+        events: &Events<'_>,
+        course: &mut Course<'_, '_>,
+    ) -> Result<Vec<reports::wire::Boundary>, Failure> {
+        let (model, sides) = (self.model, self.sides);
+        let captured = Captured {
+            reference: &sides.reference,
+            inherited: &sides.candidate.inherited,
+            local: sides.candidate.local.as_ref(),
+            interp: sides.interp.as_ref(),
+            repeated: self.repeated,
+            guards: self.guards,
+        };
+        let mut inherited: HashMap<BoundaryId, Verdict> = HashMap::new();
+        let mut judged = Vec::new();
+        let selected = model.selected();
+        // What was not selected is not judged, but may have handed on an error.
+        for boundary in with_parents(model) {
+            if !selected.iter().any(|b| b.id == boundary.id)
+                && captured.inherits_error(boundary) == Some(true)
+            {
+                inherited.insert(boundary.id.clone(), Verdict::Diverged);
+            }
+        }
+        for boundary in selected {
+            let parents = model.graph.parents(boundary);
+            let worst = parents
+                .iter()
+                .filter_map(|parent| inherited.get(&parent.id).copied())
+                .max()
+                .unwrap_or(Verdict::BitExact);
+            let mut result = captured.judge(&model.graph, boundary, worst);
+            inherited.insert(boundary.id.clone(), result.inherited.verdict);
+            if self.truth {
+                let local = sides.candidate.local.as_ref();
+                truth::add(model, &sides.reference, local, boundary, &mut result)
+                    .or_fail(Kind::Environment)?;
+            }
+            events.send(&Event::BoundaryJudged(Arc::new(result.clone())));
+            judged.push(result);
+            course.step();
+        }
+        Ok(judged)
     }
-    judged
 }

@@ -36,10 +36,6 @@ pub fn capture(
     wanted: &[&Boundary],
     progress: &mut dyn FnMut(),
 ) -> Result<Reference, Failure> {
-    let Some(mlx) = &engine.mlx else {
-        let message = "use MLX: it was not opened";
-        return Err(Failure::new(Kind::Environment, message));
-    };
     let key = engine
         .store
         .as_ref()
@@ -50,16 +46,7 @@ pub fn capture(
             cached: true,
         });
     }
-    let weights = |name: &str| model.checkpoint.tensor(name).cloned();
-    let captures = mlx
-        .capture(
-            &model.graph,
-            &weights,
-            &model.inputs.tensors,
-            wanted,
-            &mut |_| progress(),
-        )
-        .or_fail(Kind::Environment)?;
+    let captures = live(model, engine, wanted, progress)?;
     if let Some((store, key)) = &key {
         let bytes = captures
             .to_bytes(&Notes::new())
@@ -70,6 +57,31 @@ pub fn capture(
         captures,
         cached: false,
     })
+}
+
+/// MLX's values of the wanted boundaries, whatever the cache holds.
+///
+/// # Errors
+/// When MLX fails.
+pub fn live(
+    model: &Model,
+    engine: &Engine,
+    wanted: &[&Boundary],
+    progress: &mut dyn FnMut(),
+) -> Result<Captures, Failure> {
+    let Some(mlx) = &engine.mlx else {
+        let message = "use MLX: it was not opened";
+        return Err(Failure::new(Kind::Environment, message));
+    };
+    let weights = |name: &str| model.checkpoint.tensor(name).cloned();
+    mlx.capture(
+        &model.graph,
+        &weights,
+        &model.inputs.tensors,
+        wanted,
+        &mut |_| progress(),
+    )
+    .or_fail(Kind::Environment)
 }
 
 /// A recording's values of the wanted boundaries.

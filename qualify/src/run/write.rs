@@ -7,7 +7,7 @@ use std::{
 };
 
 use oracle::{Captures, Notes};
-use reports::wire::{Report, is_stdout, write_report};
+use reports::wire::{Report, WriteError, is_stdout, write_report};
 use stages::{BoundaryId, DType, Tensor};
 
 use super::Sides;
@@ -19,9 +19,10 @@ use crate::{
 };
 
 /// What the files of captures are named after.
-const CAPTURED: [&str; 4] = ["reference", "inherited", "local", "interp"];
+pub const CAPTURED: [&str; 4] = ["reference", "inherited", "local", "interp"];
 
-fn capture_file(folder: &Path, side: &str) -> PathBuf {
+/// The file of one side's captures.
+pub fn capture_file(folder: &Path, side: &str) -> PathBuf {
     folder.join(format!("{side}.safetensors"))
 }
 
@@ -205,13 +206,20 @@ pub fn results(
         }
     }
     if let Some(path) = &args.report {
-        match write_report(path, report) {
-            // A closed pipe is the reader's decision.
-            Err(error) if is_stdout(path) && error.source.kind() == io::ErrorKind::BrokenPipe => {}
-            written => written.or_fail(Kind::Environment)?,
-        }
+        unless_closed(path, write_report(path, report)).or_fail(Kind::Environment)?;
     }
     Ok(())
+}
+
+/// That standard output is closed is the reader's decision, not an error.
+///
+/// # Errors
+/// All others.
+pub fn unless_closed(path: &Path, written: Result<(), WriteError>) -> Result<(), WriteError> {
+    match written {
+        Err(error) if is_stdout(path) && error.source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Writes captures in the dtype of each boundary's grid; a boundary with values off its grid is

@@ -170,13 +170,14 @@ pub enum EvidenceLevel {
 pub struct Truth {
     /// Of the reference.
     pub reference: TruthDistance,
-    /// Of the candidate.
-    pub candidate: TruthDistance,
-    /// Largest Σ|t| / |Σt| among the worst elements; null where no sum is involved.
+    /// Of the candidate's step; null where it was not run on the reference's values.
+    pub candidate: Option<TruthDistance>,
+    /// Largest condition among the worst elements; null where nothing is added up or nothing
+    /// differs.
     pub condition: Option<f64>,
 }
 
-/// A distance from the F64 truth.
+/// A distance from the F64 truth, over elements where both are numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TruthDistance {
     /// Largest absolute error.

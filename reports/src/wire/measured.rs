@@ -233,6 +233,14 @@ pub struct WorstElement {
     pub reference_bits: Bits,
     /// The candidate's bits.
     pub candidate_bits: Bits,
+    /// What the step gives without roundings, on request; null where that is no number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<f64>,
+    /// By how much the step amplifies a relative error in what it is given, on request: `Σ|t| /
+    /// |Σt|` of a sum. The largest number stands for a sum that cancels to 0; null where nothing
+    /// is added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<f64>,
 }
 
 impl WorstElement {
@@ -243,6 +251,8 @@ impl WorstElement {
             candidate: element.candidate.into(),
             reference_bits: Bits(element.reference.bits()),
             candidate_bits: Bits(element.candidate.bits()),
+            truth: None,
+            condition: None,
         }
     }
 }

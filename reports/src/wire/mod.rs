@@ -40,7 +40,7 @@ pub use ops::{
     OpsTarget, Selection, ops_schema, read_ops, write_ops,
 };
 pub use report::{
-    Control, ControlOutcome, Inputs, Model, NonFinite, NonInterference, Policy, Report,
+    Control, ControlOutcome, Inputs, Model, NonFinite, NonInterference, Policy, Repeat, Report,
     SCHEMA_VERSION, Timing, Tool,
 };
 pub use ruling::{Ruled, Ruling};

@@ -35,6 +35,9 @@ pub struct Report {
     pub controls: Vec<Control>,
     /// Whether tapping and chaining left the bits alone.
     pub non_interference: NonInterference,
+    /// Whether the sides repeat themselves; null where they were run once.
+    #[serde(default)]
+    pub repeat: Option<Repeat>,
     /// How long the phases took.
     pub timing: Timing,
     /// What was loosened.
@@ -173,6 +176,17 @@ impl NonInterference {
     pub fn is_broken(self) -> bool {
         self.tapped == Some(false) || self.chained == Some(false)
     }
+}
+
+/// Whether the sides gave the same bits each time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeat {
+    /// How often each side was run. A reference from the cache counts as one run.
+    pub runs: u32,
+    /// The boundaries at which the reference's runs differ; null for a recording.
+    pub reference: Option<Vec<String>>,
+    /// The boundaries at which the candidate's runs differ; null for a recording.
+    pub candidate: Option<Vec<String>>,
 }
 
 /// Seconds each phase took; null where it did not run.
