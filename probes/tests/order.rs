@@ -148,7 +148,7 @@ fn chains_take_a_number_of_probes_that_grows_as_their_length() {
     let n = 10_000;
     let found = revealed(n, sequential);
     assert_eq!(found.tree.form(), Some(Form::Sequential));
-    assert_eq!(found.vectors, n - 1);
+    assert!(found.vectors < n / 17, "{} vectors", found.vectors);
     for op in [backwards, outwards] {
         let found = revealed(n, op);
         assert!(found.vectors < 2 * n, "{} vectors", found.vectors);
@@ -298,7 +298,7 @@ fn rows_share_a_call_and_change_nothing() {
         let one = revealed(n, op);
         assert_eq!((&found.tree, found.vectors), (&one.tree, one.vectors));
         assert!(
-            many.calls < found.vectors / 8,
+            many.calls < found.vectors / 8 + 10,
             "{} for {}",
             many.calls,
             found.vectors

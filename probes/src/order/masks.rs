@@ -28,6 +28,27 @@ pub(super) struct Question {
     pub live: Live,
 }
 
+/// The terms that are not as all others are.
+pub(super) type Vector = Vec<(usize, f32)>;
+
+/// A vector that was put, and the bits that came out.
+struct Asked {
+    vector: Put,
+    bits: u32,
+}
+
+/// A vector.
+#[derive(Clone)]
+enum Put {
+    /// A question.
+    Masked(Question),
+    /// All terms are the number, but for some.
+    Sparse(f32, Vector),
+}
+
+/// How many of the first and of the last vectors are put once more.
+const REPEATED: usize = 4;
+
 /// An operation to which masked vectors are put.
 pub(super) struct Masks<'a, O: ?Sized> {
     op: &'a mut O,
@@ -43,8 +64,8 @@ pub(super) struct Masks<'a, O: ?Sized> {
     pub vectors: usize,
     /// Vectors that checked the operation itself.
     pub checks: usize,
-    first: Vec<(Question, u32)>,
-    last: Vec<(Question, u32)>,
+    first: Vec<Asked>,
+    last: Vec<Asked>,
 }
 
 impl<'a, O: Sums + ?Sized> Masks<'a, O> {
@@ -73,6 +94,11 @@ impl<'a, O: Sums + ?Sized> Masks<'a, O> {
     /// Whether all terms may be 1 at once.
     pub fn counts_all(&self) -> bool {
         self.capacity >= self.n
+    }
+
+    /// Whether the result is the sum itself, in F32.
+    pub fn adds_plainly(&self) -> bool {
+        self.counts_all() && self.unit == 1.0
     }
 
     /// Whether n ones and n − 1 ones are counted, and if not, up to which power of two. Of a
@@ -162,15 +188,9 @@ impl<'a, O: Sums + ?Sized> Masks<'a, O> {
     /// How many live terms survive each question: those outside of the smallest sum that contains
     /// both masked terms.
     pub fn ask(&mut self, questions: &[Question]) -> Result<Vec<usize>, ProbeError<O::Error>> {
-        let results = self.put(questions)?;
-        self.vectors += questions.len();
-        let bits = |(question, result): (&Question, &f32)| (question.clone(), result.to_bits());
-        let answered = || questions.iter().zip(&results).map(bits);
-        let few = 8;
-        if self.first.is_empty() {
-            self.first = answered().take(few).collect();
-        }
-        self.last = answered().take(few).collect();
+        let results = self.put_masked(questions)?;
+        let put = |question: &Question| Put::Masked(question.clone());
+        self.note(questions.iter().map(put), &results);
         let read = |(question, &result): (&Question, &f32)| {
             let own = [question.plus, question.minus];
             let own = own
@@ -193,26 +213,88 @@ impl<'a, O: Sums + ?Sized> Masks<'a, O> {
         questions.iter().zip(&results).map(read).collect()
     }
 
-    /// Puts some of the first questions, or of the last ones, once more.
+    /// The sums of vectors whose other terms are all the same number.
+    pub fn put(
+        &mut self,
+        others: f32,
+        vectors: Vec<Vector>,
+    ) -> Result<Vec<f32>, ProbeError<O::Error>> {
+        let results = self.put_sparse(others, &vectors)?;
+        let put = |vector| Put::Sparse(others, vector);
+        self.note(vectors.into_iter().map(put), &results);
+        Ok(results)
+    }
+
+    /// The same, of vectors that tell what kind of operation it is.
+    pub fn check(
+        &mut self,
+        others: f32,
+        vectors: Vec<Vector>,
+    ) -> Result<Vec<f32>, ProbeError<O::Error>> {
+        self.checks += vectors.len();
+        self.put_sparse(others, &vectors)
+    }
+
+    /// Counts vectors, and keeps some to be repeated.
+    fn note(&mut self, vectors: impl ExactSizeIterator<Item = Put>, results: &[f32]) {
+        self.vectors += vectors.len();
+        let asked = vectors.zip(results).take(REPEATED);
+        let asked = asked.map(|(vector, result)| (vector, result.to_bits()));
+        self.last = asked.map(|(vector, bits)| Asked { vector, bits }).collect();
+        if self.first.is_empty() {
+            let copy = |asked: &Asked| Asked {
+                vector: asked.vector.clone(),
+                bits: asked.bits,
+            };
+            self.first = self.last.iter().map(copy).collect();
+        }
+    }
+
+    /// Puts some of the first vectors, or of the last ones, once more.
     pub fn repeat(&mut self, last: bool) -> Result<(), ProbeError<O::Error>> {
         let asked = std::mem::take(if last {
             &mut self.last
         } else {
             &mut self.first
         });
-        let questions: Vec<Question> = asked.iter().map(|(question, _)| question.clone()).collect();
-        let results = self.put(&questions)?;
-        self.checks += questions.len();
-        for ((_, before), second) in asked.iter().zip(results) {
-            let first = f32::from_bits(*before);
-            if *before != second.to_bits() {
+        for Asked { vector, bits } in asked {
+            let results = match vector {
+                Put::Masked(question) => self.put_masked(&[question])?,
+                Put::Sparse(others, vector) => self.put_sparse(others, &[vector])?,
+            };
+            self.checks += 1;
+            if let [second] = results[..]
+                && second.to_bits() != bits
+            {
+                let first = f32::from_bits(bits);
                 return Err(ProbeError::NotRepeatable { first, second });
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, questions: &[Question]) -> Result<Vec<f32>, ProbeError<O::Error>> {
+    fn put_sparse(
+        &mut self,
+        others: f32,
+        vectors: &[Vector],
+    ) -> Result<Vec<f32>, ProbeError<O::Error>> {
+        let (n, rows) = (self.n, self.op.rows().max(1));
+        let mut results = Vec::with_capacity(vectors.len());
+        self.fill(others);
+        for vectors in vectors.chunks(rows) {
+            for (vector, row) in vectors.iter().zip(self.buffer.chunks_mut(n)) {
+                vector.iter().for_each(|&(term, value)| row[term] = value);
+            }
+            let asked = &self.buffer[..vectors.len() * n];
+            results.extend(self.op.sums(asked).map_err(ProbeError::Op)?);
+            for (vector, row) in vectors.iter().zip(self.buffer.chunks_mut(n)) {
+                vector.iter().for_each(|&(term, _)| row[term] = others);
+            }
+        }
+        Ok(results)
+    }
+
+    fn put_masked(&mut self, questions: &[Question]) -> Result<Vec<f32>, ProbeError<O::Error>> {
         let (n, rows) = (self.n, self.op.rows().max(1));
         let mut results = Vec::with_capacity(questions.len());
         if let Some(question) = questions.first() {

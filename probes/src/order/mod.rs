@@ -37,6 +37,7 @@
 //!   about part of them at a time.
 //! - Whether products are rounded before they are added is asked apart: [`Fused`].
 
+mod chain;
 mod confirm;
 mod draw;
 mod error;

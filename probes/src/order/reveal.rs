@@ -7,7 +7,10 @@
 //! FPRev takes a set's smallest term as the pivot, which needs n²/2 probes if the last terms are
 //! added first. Here that pivot is tried on a few terms first: if they all come in at one sum, it
 //! stands near the top of a long chain, and a term further down is looked for among them. So no
-//! chain takes more than about n probes, and no tree seen takes more than FPRev's.
+//! chain takes more than about 2n probes. Of trees without any shape one in some thousands takes a
+//! few probes more than FPRev's; no other tree does.
+//!
+//! A running sum from one end to the other is told from n/18 vectors: see `chain.rs`.
 //!
 //! Where the operation does not count all its terms ([`Revealed::counts`]), only so many are 1 at
 //! a time and all others 0: of those in question a sample, then all between two of the sample.
@@ -16,6 +19,7 @@ use std::rc::Rc;
 
 use super::{
     ProbeError, Sums, Tree,
+    chain::chain,
     masks::{Live, Masks, Question},
 };
 use crate::random::Random;
@@ -54,6 +58,15 @@ pub struct Revealed {
 pub fn reveal<O: Sums + ?Sized>(op: &mut O) -> Result<Revealed, ProbeError<O::Error>> {
     let n = op.terms();
     let mut masks = Masks::new(op)?;
+    if let Some(tree) = chain(&mut masks, n)? {
+        masks.repeat(false)?;
+        return Ok(Revealed {
+            tree,
+            vectors: masks.vectors,
+            checks: masks.checks,
+            counts: masks.capacity,
+        });
+    }
     let mut forest = Forest {
         n,
         nodes: Vec::new(),

@@ -148,6 +148,14 @@ impl Tree {
         Form::Sequential.tree(n)
     }
 
+    /// Terms added one after the other, in this order: all of `0..n`.
+    pub(super) fn chain(order: &[usize]) -> Tree {
+        let n = order.len();
+        let before = |k: usize| if k == 1 { order[0] } else { n + k - 2 };
+        let merges: Vec<[usize; 2]> = (1..n).map(|k| [before(k), order[k]]).collect();
+        Tree::canonical(n, &merges)
+    }
+
     /// How many terms are added.
     pub fn leaves(&self) -> usize {
         self.leaves
