@@ -16,6 +16,7 @@
 
 pub mod baseline;
 pub mod csv;
+pub mod diff;
 pub mod events;
 pub mod github;
 pub mod grid;

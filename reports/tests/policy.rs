@@ -12,6 +12,7 @@ use reports::policy::{
     Bounds, Demand, Policy, PolicyError, apply, disagreement, lift, policy_schema, read_policy,
     suggest, uncounted,
 };
+use reports::terminal::{Options, render};
 use reports::verdict::{Origin, Verdict};
 use reports::wire::{EvidenceLevel, Measured, Report, read_report, write_report, write_text};
 
@@ -351,6 +352,31 @@ fn a_report_that_says_otherwise_than_its_tensors_is_found_out() {
 }
 
 #[test]
+fn a_terminal_shows_what_is_relaxed_and_what_is_not_as_demanded() {
+    let report = report(&[
+        (
+            "a",
+            Grid::Bf16,
+            &ONE,
+            Some(&ONE),
+            &[1.0, 2.0, 4.03125, 8.125],
+        ),
+        (
+            "b",
+            Grid::Bf16,
+            &ONE,
+            Some(&[1.0, 2.0, 4.0, 8.5]),
+            &[1.0, 2.0, 4.0, 8.5],
+        ),
+        ("c", Grid::Bf16, &ONE, None, &[1.0, 2.0, 4.0, 8.000_01]),
+    ]);
+    let entries = "[[boundary]]\nmatch = \"**\"\nulp = { grid = \"bf16\", max = 9 }\nabs = 0.25\n\
+                   [[boundary]]\nmatch = \"b\"\nof = \"local\"\naccept_vacuous = true";
+    let text = render(&judged(&report, entries), Options::default());
+    insta::assert_snapshot!(text);
+}
+
+#[test]
 fn judging_again_judges_what_was_measured() {
     let report = off();
     let loose = "[[boundary]]\nmatch = \"a\"\nabs = 1";
@@ -410,6 +436,8 @@ fn what_a_policy_cannot_mean_is_said_with_the_entry() {
     assert!(said("default = \"bit_exact\"").contains("unknown field `default`"));
     let long = format!("[[boundary]]\nmatch = \"{}\"", "x".repeat(2000));
     assert!(said(&long).contains("longer than 1024 bytes"));
+    let control = "[[boundary]]\nmatch = \"\\u001b[2J\"";
+    assert!(said(control).contains("match has a control character"));
 }
 
 #[test]
@@ -466,7 +494,7 @@ fn the_schema_of_policies_is_the_committed_one() {
 
 #[test]
 fn a_suggestion_says_what_no_policy_accepts_and_quotes_names() {
-    let name = "a \"b\" \\ \u{7f}\n";
+    let name = "a \"b\" \\ ü";
     let report = report(&[
         (name, Grid::F32, &ONE, None, &[1.0, 2.0, 4.0, 8.5]),
         ("n", Grid::F32, &ONE, Some(&ONE), &[1.0, 2.0, 4.0, f32::NAN]),

@@ -228,6 +228,9 @@ fn understood(entry: FileEntry) -> Result<Entry, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("match is longer than {MAX_PATTERN} bytes"));
     }
+    if pattern.chars().any(char::is_control) {
+        return Err("match has a control character; names have none".to_owned());
+    }
     for (name, bound) in [("abs", abs), ("rms", rms)] {
         if let Some(bound) = bound.filter(|bound| !bound.is_finite() || bound.is_sign_negative()) {
             return Err(format!(

@@ -53,7 +53,7 @@ pub use suggest::{Suggestion, suggest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{Boundary, Measured};
+use crate::wire::{Boundary, Measured, Ruled, Ruling};
 
 /// The version of the format.
 pub const POLICY_VERSION: u32 = 1;
@@ -171,7 +171,16 @@ impl Part {
         }
     }
 
-    /// The same, to be judged.
+    /// What a policy says of it.
+    #[must_use]
+    pub const fn ruled(self, ruling: &Ruling) -> Option<&Ruled> {
+        match self {
+            Self::Local => ruling.local.as_ref(),
+            Self::Inherited => Some(&ruling.inherited),
+        }
+    }
+
+    /// What was measured of it, to be judged.
     pub(crate) const fn measured_mut(self, boundary: &mut Boundary) -> Option<&mut Measured> {
         match self {
             Self::Local => boundary.local.as_mut(),

@@ -5,6 +5,7 @@
 //! results and nothing else. A reader that closes the pipe early ends the output, not the run.
 
 mod options;
+mod policy;
 mod progress;
 mod style;
 mod summary;

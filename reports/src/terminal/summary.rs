@@ -1,5 +1,6 @@
 //! The sentences under the table.
 
+use super::policy;
 use super::style::{Style, Tone, tone};
 use crate::verdict::{Origin, Verdict};
 use crate::wire::{Boundary, Flag, Measured, NonInterference, Report};
@@ -40,6 +41,7 @@ pub(super) fn render(report: &Report, style: Style) -> String {
         let found = found(report.boundaries.iter().filter(odd));
         out.push_str(&format!("the reference holds {held} in {found}\n"));
     }
+    policy::render(&mut out, report, style);
     out
 }
 

@@ -19,6 +19,11 @@ pub(super) fn check(report: &Report) -> Result<(), String> {
                 "boundary {shown}: a name has 1 to {MAX_NAME} bytes"
             ));
         }
+        // They are shown on terminals.
+        if boundary.name.chars().any(char::is_control) {
+            let name = shown.escape_debug();
+            return Err(format!("boundary {name}: its name has a control character"));
+        }
         if !names.insert(boundary.name.as_str()) {
             return Err(format!("boundary {shown} is there twice"));
         }
@@ -54,6 +59,13 @@ fn of_measured(m: &Measured, elements: u64) -> Result<(), String> {
         return Err(format!("{differing} of {elements} elements differ"));
     }
     let zero = m.differing == Some(0);
+    let mut texts = m.failure.iter().chain(&m.ulp_reason);
+    if texts.any(|text| {
+        text.chars()
+            .any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+    }) {
+        return Err("its reason has control characters".to_owned());
+    }
     let parts = [("nan", m.nan), ("inf", m.inf), ("neg_zero", m.neg_zero)];
     let disagreeing: u128 = parts.iter().map(|(_, n)| u128::from(n.unwrap_or(0))).sum();
     if disagreeing > u128::from(differing) {
