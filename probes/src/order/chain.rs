@@ -32,7 +32,7 @@
 
 use super::{
     MASK, ProbeError, Sums, Tree,
-    masks::{Live, Masks, Question, Vector},
+    masks::{Asks, Live, Masks, Question, Vector},
 };
 
 /// Sums of fewer terms are not worth a trial, and more would leave the binade that M is in.

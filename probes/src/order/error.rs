@@ -38,6 +38,15 @@ pub enum ProbeError<E> {
         /// The largest that there can be.
         most: usize,
     },
+    /// A large term is neither itself nor one unit larger beside small ones, or not as it should.
+    #[error(
+        "add {small} units in the last place to a large term: it is not rounded to the nearest of \
+         two numbers, or its accumulator has another width"
+    )]
+    Unabsorbed {
+        /// The largest of the small terms.
+        small: f32,
+    },
     /// The same terms gave two results.
     #[error("repeat a probe: the same terms gave {first:e} and then {second:e}")]
     NotRepeatable {

@@ -18,6 +18,22 @@ impl Live {
             Live::Some(live) => live.binary_search(&term).is_ok(),
         }
     }
+
+    /// How many of `n` terms.
+    pub fn count(&self, n: usize) -> usize {
+        match self {
+            Live::All => n,
+            Live::Some(live) => live.len(),
+        }
+    }
+
+    /// Makes the live ones of terms that are all 0 a number.
+    pub fn fill(&self, terms: &mut [f32], number: f32) {
+        match self {
+            Live::All => terms.fill(number),
+            Live::Some(live) => live.iter().for_each(|&term| terms[term] = number),
+        }
+    }
 }
 
 /// M at one place, −M at another.
@@ -26,6 +42,16 @@ pub(super) struct Question {
     pub plus: usize,
     pub minus: usize,
     pub live: Live,
+}
+
+/// What answers questions.
+pub(super) trait Asks {
+    /// Why the operation fails.
+    type Error;
+
+    /// How many live terms survive each question: those outside of the smallest sum that contains
+    /// both masked terms, but for these two.
+    fn ask(&mut self, questions: &[Question]) -> Result<Vec<usize>, ProbeError<Self::Error>>;
 }
 
 /// The terms that are not as all others are.
@@ -185,34 +211,6 @@ impl<'a, O: Sums + ?Sized> Masks<'a, O> {
             .then_some(whole as usize)
     }
 
-    /// How many live terms survive each question: those outside of the smallest sum that contains
-    /// both masked terms.
-    pub fn ask(&mut self, questions: &[Question]) -> Result<Vec<usize>, ProbeError<O::Error>> {
-        let results = self.put_masked(questions)?;
-        let put = |question: &Question| Put::Masked(question.clone());
-        self.note(questions.iter().map(put), &results);
-        let read = |(question, &result): (&Question, &f32)| {
-            let own = [question.plus, question.minus];
-            let own = own
-                .iter()
-                .filter(|&&term| question.live.contains(term))
-                .count();
-            let live = match &question.live {
-                Live::All => self.n,
-                Live::Some(live) => live.len(),
-            };
-            let most = live - own;
-            let count = self.decode(result).filter(|&count| count <= most);
-            count.ok_or(ProbeError::OutOfRange {
-                plus: question.plus,
-                minus: question.minus,
-                result,
-                most,
-            })
-        };
-        questions.iter().zip(&results).map(read).collect()
-    }
-
     /// The sums of vectors whose other terms are all the same number.
     pub fn put(
         &mut self,
@@ -318,5 +316,31 @@ impl<'a, O: Sums + ?Sized> Masks<'a, O> {
             }
         }
         Ok(results)
+    }
+}
+
+impl<O: Sums + ?Sized> Asks for Masks<'_, O> {
+    type Error = O::Error;
+
+    fn ask(&mut self, questions: &[Question]) -> Result<Vec<usize>, ProbeError<O::Error>> {
+        let results = self.put_masked(questions)?;
+        let put = |question: &Question| Put::Masked(question.clone());
+        self.note(questions.iter().map(put), &results);
+        let read = |(question, &result): (&Question, &f32)| {
+            let own = [question.plus, question.minus];
+            let own = own
+                .iter()
+                .filter(|&&term| question.live.contains(term))
+                .count();
+            let most = question.live.count(self.n) - own;
+            let count = self.decode(result).filter(|&count| count <= most);
+            count.ok_or(ProbeError::OutOfRange {
+                plus: question.plus,
+                minus: question.minus,
+                result,
+                most,
+            })
+        };
+        questions.iter().zip(&results).map(read).collect()
     }
 }

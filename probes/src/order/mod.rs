@@ -35,8 +35,10 @@
 //!   random terms bit for bit. Only the two together are evidence.
 //! - A result or an accumulator that cannot count all terms (256 in BF16, 2²⁴ in F32) is asked
 //!   about part of them at a time.
+//! - Sums of terms that cannot be negative have no −M: see [`reveal_positive`].
 //! - Whether products are rounded before they are added is asked apart: [`Fused`].
 
+mod absorb;
 mod chain;
 mod confirm;
 mod draw;
@@ -50,6 +52,7 @@ mod rows;
 mod text;
 mod tree;
 
+pub use absorb::{Positive, reveal_positive};
 pub use confirm::{Arithmetic, Confirmation, confirm};
 pub use error::ProbeError;
 pub use form::{Form, Join};

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use super::{
     ProbeError, Sums, Tree,
     chain::chain,
-    masks::{Live, Masks, Question},
+    masks::{Asks, Live, Masks, Question},
 };
 use crate::random::Random;
 
@@ -67,34 +67,42 @@ pub fn reveal<O: Sums + ?Sized>(op: &mut O) -> Result<Revealed, ProbeError<O::Er
             counts: masks.capacity,
         });
     }
-    let mut forest = Forest {
-        n,
-        nodes: Vec::new(),
-        random: Random(n as u64),
-        capacity: if masks.counts_all() {
-            None
-        } else {
-            Some(masks.capacity)
-        },
-    };
-    if n > 1 {
-        match forest.grow(&mut masks) {
-            Ok(()) => masks.repeat(false)?,
-            Err(ProbeError::Op(error)) => return Err(ProbeError::Op(error)),
-            Err(error) => {
-                // What contradicts itself may not be the same twice.
-                masks.repeat(true)?;
-                masks.repeat(false)?;
-                return Err(error);
-            }
+    let capacity = (!masks.counts_all()).then_some(masks.capacity);
+    let tree = match grown(n, capacity, &mut masks) {
+        Ok(tree) => tree,
+        Err(ProbeError::Op(error)) => return Err(ProbeError::Op(error)),
+        Err(error) => {
+            // What contradicts itself may not be the same twice.
+            masks.repeat(true)?;
+            masks.repeat(false)?;
+            return Err(error);
         }
-    }
+    };
+    masks.repeat(false)?;
     Ok(Revealed {
-        tree: forest.tree(),
+        tree,
         vectors: masks.vectors,
         checks: masks.checks,
         counts: masks.capacity,
     })
+}
+
+/// The tree of `n` terms that the answers give. `capacity` says how many may be live, if not all.
+pub(super) fn grown<A: Asks + ?Sized>(
+    n: usize,
+    capacity: Option<usize>,
+    asks: &mut A,
+) -> Result<Tree, ProbeError<A::Error>> {
+    let mut forest = Forest {
+        n,
+        nodes: Vec::new(),
+        random: Random(n as u64),
+        capacity,
+    };
+    if n > 1 {
+        forest.grow(asks)?;
+    }
+    Ok(forest.tree())
 }
 
 /// A node that parts are still added to, and where it stands.
@@ -167,10 +175,7 @@ struct Forest {
 }
 
 impl Forest {
-    fn grow<O: Sums + ?Sized>(
-        &mut self,
-        masks: &mut Masks<'_, O>,
-    ) -> Result<(), ProbeError<O::Error>> {
+    fn grow<A: Asks + ?Sized>(&mut self, asks: &mut A) -> Result<(), ProbeError<A::Error>> {
         let mut open = vec![self.set((0..self.n).collect(), None)];
         while !open.is_empty() {
             let mut questions = Vec::new();
@@ -180,7 +185,7 @@ impl Forest {
                 set.ask(&mut questions);
                 spans.push(start..questions.len());
             }
-            let answers = masks.ask(&questions)?;
+            let answers = asks.ask(&questions)?;
             let mut next = Vec::new();
             for (mut set, span) in open.into_iter().zip(spans) {
                 let asked = &questions[span.clone()];
