@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use emitter::lower::domain;
+use fixtures::data_dir;
 use stages::{
-    DType, Shape,
+    AudioConfig, DType, Profile, Shape,
     graph::{BitwiseKind, Op, ReduceKind},
+    model::gemma3n_audio::{Frames, audio_encoder},
 };
 
-use crate::FAMILIES;
+use probes::catalogue::{Family, Size, computes_in, form};
 
 /// Names all primitives; does not compile if level one gains one that is not listed.
 macro_rules! primitives {
@@ -30,20 +32,6 @@ primitives! {
     Reduce Scan Softmax Matmul AddMM QuantizedMatmul Convolution
     Broadcast ExpandDims Squeeze Transpose Reshape Flatten Unflatten Slice Pad Concatenate Split
     GatherAxis
-}
-
-/// What has a lowering of its own: the primitive and the arguments that choose another one.
-fn form(op: &Op) -> String {
-    match op {
-        Op::Sqrt { .. } | Op::AsType { .. } | Op::Softmax { .. } | Op::BitwiseBinary { .. } => {
-            format!("{op:?}")
-        }
-        Op::Reduce { kind, .. } => format!("Reduce {kind:?}"),
-        Op::Scan {
-            reverse, inclusive, ..
-        } => format!("Scan {reverse} {inclusive}"),
-        _ => op.name().to_owned(),
-    }
 }
 
 /// An example of every form.
@@ -157,17 +145,22 @@ const DTYPES: [DType; 6] = [
     DType::F32,
 ];
 
+/// The forms and dtypes that there are cases of.
+fn tried() -> BTreeSet<(String, DType)> {
+    let cases = Family::ALL.map(|family| family.cases(Size::Short).unwrap());
+    let cases = cases.iter().flatten();
+    cases
+        .map(|case| (form(&case.node().op), case.dtype()))
+        .collect()
+}
+
 #[test]
 fn every_form_and_dtype_with_a_lowering_has_a_case() {
     let examples = examples();
     let named: BTreeSet<&str> = examples.iter().map(listed).collect();
     assert_eq!(named, PRIMITIVES.iter().copied().collect());
 
-    let tried: BTreeSet<(String, DType)> = FAMILIES
-        .iter()
-        .flat_map(|(_, cases)| cases())
-        .map(|case| (form(&case.node().op), case.dtype()))
-        .collect();
+    let tried = tried();
     let missing: Vec<_> = examples
         .iter()
         .flat_map(|op| DTYPES.map(|dtype| (op, dtype)))
@@ -175,5 +168,25 @@ fn every_form_and_dtype_with_a_lowering_has_a_case() {
         .map(|(op, dtype)| (form(op), dtype))
         .filter(|key| !tried.contains(key))
         .collect();
+    assert!(missing.is_empty(), "no case for {missing:?}");
+}
+
+#[test]
+fn every_form_and_dtype_of_the_models_has_a_case() {
+    let mut used: BTreeSet<(String, DType)> = BTreeSet::new();
+    for fixture in ["tiny", "tiny-4bit", "encoder-real-2"] {
+        let config = AudioConfig::read(&data_dir().unwrap().join(fixture)).unwrap();
+        for profile in Profile::ALL {
+            for frames in [Frames::Exact(1099), Frames::bucket_of(1099).unwrap()] {
+                let graph = audio_encoder(&config, profile, 2, frames).unwrap();
+                let nodes = graph.nodes();
+                used.extend(nodes.map(|(_, node)| (form(&node.op), computes_in(&graph, node))));
+            }
+        }
+    }
+    // A model that states nothing would have cases for all.
+    assert!(used.len() > 40, "{used:?}");
+    let tried = tried();
+    let missing: Vec<_> = used.difference(&tried).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
 }

@@ -1,32 +1,26 @@
 //! Functions of one operand on every F32 there is, MLX against the interpreter.
 //!
-//! `cargo test --release -p oracle --test ops -- --ignored --nocapture`
+//! `cargo test --release -p probes --test catalogue -- --ignored --nocapture`
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use emitter::{Contract, Cut, lower::lower, program::Source};
 use oracle::{MlxSide, interp};
+use probes::catalogue::{FUNCTIONS, carried};
 use stages::{Boundary, DType, Tensor, graph::Op};
 
-use crate::{case::case, sides::carried, unary};
+use crate::{INPUT, function};
 
 /// Values in one piece.
 const PIECE: usize = 1 << 22;
 
 fn every_value(name: &str, op: &Op, scalar: Option<f64>) {
-    let shape = Tensor::from_f32([PIECE], &vec![0.0; PIECE]).unwrap();
-    let case = case(name, &[shape], |b, x| match scalar {
-        Some(scalar) => b.binary_scalar(op.clone(), x[0], scalar),
-        None => b.apply(op.clone(), x),
+    let graph = function([PIECE], |b, x| match scalar {
+        Some(scalar) => b.binary_scalar(op.clone(), x, scalar),
+        None => b.apply(op.clone(), &[x]),
     });
-    let boundary: &Boundary = &case.graph.boundaries()[0];
-    let program = lower(
-        &case.graph,
-        &Cut::step(&case.graph, boundary),
-        Contract::MlxCpu,
-    )
-    .unwrap();
-    let input = case.inputs.keys().next().unwrap();
+    let boundary: &Boundary = &graph.boundaries()[0];
+    let program = lower(&graph, &Cut::step(&graph, boundary), Contract::MlxCpu).unwrap();
     let mlx = MlxSide::new().unwrap();
     let next = AtomicUsize::new(0);
     let wrong = AtomicUsize::new(0);
@@ -40,14 +34,14 @@ fn every_value(name: &str, op: &Op, scalar: Option<f64>) {
                 .map(|i| f32::from_bits((start + i) as u32))
                 .collect();
             let x = Tensor::from_f32([PIECE], &values).unwrap();
-            let inputs = [(input.clone(), x.clone())].into();
+            let inputs = [(INPUT.to_owned(), x.clone())].into();
             let captures = mlx
-                .capture(&case.graph, &|_| None, &inputs, &[boundary], &mut |_| {})
+                .capture(&graph, &|_| None, &inputs, &[boundary], &mut |_| {})
                 .unwrap();
             let supply = |_: &Source| Some(x.clone());
             let found = interp::run(&program, &supply).unwrap();
-            let expected = carried(captures.get(&boundary.id).unwrap());
-            for (i, (a, b)) in expected.iter().zip(carried(&found[0])).enumerate() {
+            let expected = carried(captures.get(&boundary.id).unwrap()).unwrap();
+            for (i, (a, b)) in expected.iter().zip(carried(&found[0]).unwrap()).enumerate() {
                 if *a != b && wrong.fetch_add(1, Ordering::Relaxed) < 10 {
                     eprintln!("{name} {:08x}: mlx {a:08x} interp {b:08x}", start + i);
                 }
@@ -66,7 +60,7 @@ fn every_value(name: &str, op: &Op, scalar: Option<f64>) {
 #[test]
 #[ignore = "takes half an hour"]
 fn every_f32_agrees_in_functions_of_one_operand() {
-    for op in unary::FUNCTIONS {
+    for op in FUNCTIONS {
         every_value(&format!("{op:?}"), &op, None);
     }
 }

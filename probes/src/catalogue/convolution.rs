@@ -1,10 +1,10 @@
 //! Convolutions over one and two axes: strides, paddings on either side, dilations and groups.
 
-use stages::{DType, Tensor, graph::Op};
+use stages::{DType, graph::Op};
 
-use crate::{
-    case::{Case, case, case_with_weights},
-    values::{FLOATS, noise, tensor},
+use super::{
+    case::{Stated, case, case_with_weights},
+    values::{FLOATS, Operand, noise, tensor},
 };
 
 /// What distinguishes a convolution.
@@ -158,7 +158,7 @@ fn name(form: &Form, dtype: DType) -> String {
     )
 }
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Stated> {
     let mut cases = Vec::new();
     for dtype in FLOATS {
         for (i, form) in forms().iter().enumerate() {
@@ -182,7 +182,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Zeros, denormals, infinities and NaN beside padding.
-fn special(dtype: DType) -> Case {
+fn special(dtype: DType) -> Stated {
     let x: [f32; 10] = [
         -0.0,
         0.0,
@@ -196,7 +196,7 @@ fn special(dtype: DType) -> Case {
         -0.0,
     ];
     let w: [f32; 6] = [1.0, -0.0, 1e-10, -1.0, 0.5, f32::INFINITY];
-    let inputs: [Tensor; 2] = [tensor(dtype, [1, 10, 1], &x), tensor(dtype, [2, 3, 1], &w)];
+    let inputs: [Operand; 2] = [tensor(dtype, [1, 10, 1], &x), tensor(dtype, [2, 3, 1], &w)];
     let padded = Form {
         low: &[1],
         high: &[2],

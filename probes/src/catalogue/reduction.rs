@@ -1,21 +1,28 @@
 //! Sums, extrema, running sums and softmax: axes, views and lengths.
 
 use stages::{
-    DType, Tensor,
+    DType,
     graph::{Op, ReduceKind},
 };
 
-use crate::{
-    case::{Case, case},
-    values::{FLOATS, Random, integers, noise, specials, tensor, truths},
+use super::{
+    case::{Stated, case},
+    values::{
+        FLOATS, Operand, Random, integers, made, noise, noise_values, specials, tensor, truths,
+    },
 };
 
 /// Values without zeros, whose sign an extremum does not state when both occur.
-fn without_zeros(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
-    let values = noise(dtype, shape, seed).to_f32().unwrap().into_owned();
+fn without_zeros(dtype: DType, shape: &[usize], seed: u64) -> Operand {
+    let count = shape.iter().product();
+    made(dtype, shape, move || nonzero(count, seed))
+}
+
+fn nonzero(count: usize, seed: u64) -> Vec<f32> {
+    let values = noise_values(count, seed);
     let mut random = Random::new(seed);
     let specials: Vec<f32> = specials().into_iter().filter(|x| *x != 0.0).collect();
-    let values: Vec<f32> = values
+    values
         .into_iter()
         .map(|x| match random.below(16) {
             0 => specials[random.below(specials.len())],
@@ -29,8 +36,7 @@ fn without_zeros(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
                 x
             }
         })
-        .collect();
-    tensor(dtype, shape, &values)
+        .collect()
 }
 
 fn reduce(kind: ReduceKind, axes: &[usize]) -> Op {
@@ -79,7 +85,7 @@ const TURNED: [(&[usize], &[usize], &[usize]); 12] = [
     (&[3, 4, 5, 6], &[3, 1, 0, 2], &[0, 2, 3]),
 ];
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Stated> {
     let mut cases = Vec::new();
     for dtype in FLOATS {
         for (i, (shape, axes)) in PLAIN.into_iter().enumerate() {
@@ -105,7 +111,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Sums that wrap, along the same axes and views as others.
-fn integer_sums() -> Vec<Case> {
+fn integer_sums() -> Vec<Stated> {
     let mut cases = Vec::new();
     for (i, (shape, axes)) in PLAIN.into_iter().enumerate() {
         let x = integers(shape, i as u64);
@@ -139,7 +145,7 @@ fn integer_sums() -> Vec<Case> {
 }
 
 /// Sums whose operand is a slice, a broadcast, a reshaped or an elementwise result, or special.
-fn strided_sums(dtype: DType) -> Vec<Case> {
+fn strided_sums(dtype: DType) -> Vec<Stated> {
     let x = || [noise(dtype, [6, 8, 10], 31)];
     let mut cases = vec![
         case(format!("Sum of a slice {dtype}"), &x(), |b, x| {
@@ -212,7 +218,7 @@ fn strided_sums(dtype: DType) -> Vec<Case> {
     cases
 }
 
-fn extrema(dtype: DType) -> Vec<Case> {
+fn extrema(dtype: DType) -> Vec<Stated> {
     let mut cases = Vec::new();
     for kind in [ReduceKind::Max, ReduceKind::Min] {
         let shapes: [(&[usize], &[usize]); 5] = [
@@ -251,7 +257,7 @@ fn extrema(dtype: DType) -> Vec<Case> {
     cases
 }
 
-fn scans(dtype: DType) -> Vec<Case> {
+fn scans(dtype: DType) -> Vec<Stated> {
     let mut cases = Vec::new();
     let shapes: [(&[usize], usize); 6] = [
         (&[2, 1500], 1),
@@ -298,7 +304,7 @@ fn scans(dtype: DType) -> Vec<Case> {
     cases
 }
 
-fn softmaxes(dtype: DType) -> Vec<Case> {
+fn softmaxes(dtype: DType) -> Vec<Stated> {
     let mut cases = Vec::new();
     let inf = f32::INFINITY;
     let rows: [[f32; 4]; 9] = [

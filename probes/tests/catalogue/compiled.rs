@@ -1,20 +1,21 @@
 //! The conformer's functions as they are compiled, on 2²⁷ F32, MLX against IREE, with and without
 //! fused multiply-add. The values are every 32nd bit pattern: all exponents, both signs.
 //!
-//! `cargo test --release -p oracle --test ops -- --ignored --nocapture compiled`
+//! `cargo test --release -p probes --test catalogue -- --ignored --nocapture compiled`
 
 use emitter::{Contract, Cut, emit::emit, program::Source};
 use oracle::{
     MlxSide,
     iree::{IreeSide, tensor},
 };
+use probes::catalogue::carried;
 use runtime::{CompileOptions, DeviceKind, ElementType, Native, Target, Toolchain};
 use stages::{
     Boundary, Tensor,
     graph::{Builder, GraphError, Op, ValueId},
 };
 
-use crate::{case::case, sides::carried};
+use crate::{INPUT, function};
 
 /// Values in one piece.
 const PIECE: u32 = 1 << 22;
@@ -48,11 +49,10 @@ const FUNCTIONS: [(&str, Build); 12] = [
 
 fn agrees(name: &str, build: Build) {
     let shape = [PIECE as usize / 2, 2];
-    let zeros = Tensor::from_f32(shape, &vec![0.0; PIECE as usize]).unwrap();
-    let case = case(name, &[zeros], |b, x| build(b, x[0]));
-    let boundary: &Boundary = &case.graph.boundaries()[0];
-    let cut = Cut::step(&case.graph, boundary);
-    let program = emit(&case.graph, &cut, Contract::MlxCpu).unwrap().laid_out;
+    let graph = function(shape, build);
+    let boundary: &Boundary = &graph.boundaries()[0];
+    let cut = Cut::step(&graph, boundary);
+    let program = emit(&graph, &cut, Contract::MlxCpu).unwrap().laid_out;
     let toolchain = Toolchain::new(&Native::locate().unwrap(), None);
     let iree = IreeSide::open(DeviceKind::LocalTask, None, toolchain).unwrap();
     let units = [Target::HostAll, Target::NoFma].map(|target| {
@@ -60,17 +60,16 @@ fn agrees(name: &str, build: Build) {
         iree.build_as("f", vec![program.clone()], &options).unwrap()
     });
     let mlx = MlxSide::new().unwrap();
-    let input = case.inputs.keys().next().unwrap();
     let mut wrong = [0; 2];
     for piece in 0..u32::MAX / PIECE / STEP + 1 {
         let bits = |i: u32| (piece * PIECE + i) * STEP + piece % STEP;
         let values: Vec<f32> = (0..PIECE).map(|i| f32::from_bits(bits(i))).collect();
         let x = Tensor::from_f32(shape, &values).unwrap();
-        let inputs = [(input.clone(), x.clone())].into();
+        let inputs = [(INPUT.to_owned(), x.clone())].into();
         let captures = mlx
-            .capture(&case.graph, &|_| None, &inputs, &[boundary], &mut |_| {})
+            .capture(&graph, &|_| None, &inputs, &[boundary], &mut |_| {})
             .unwrap();
-        let expected = carried(captures.get(&boundary.id).unwrap());
+        let expected = carried(captures.get(&boundary.id).unwrap()).unwrap();
         let own = iree
             .device()
             .upload(ElementType::F32, &shape, x.bytes())
@@ -78,7 +77,7 @@ fn agrees(name: &str, build: Build) {
         for (unit, wrong) in units.iter().zip(&mut wrong) {
             let on_device = |_: &Source| Some(own.clone());
             let found = iree.call(unit, 0, &|_: &Source| None, &on_device).unwrap();
-            let found = carried(&tensor(&found[0]).unwrap());
+            let found = carried(&tensor(&found[0]).unwrap()).unwrap();
             for (i, (a, b)) in (0..).zip(expected.iter().zip(&found)) {
                 if a != b {
                     *wrong += 1;

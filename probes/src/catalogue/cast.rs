@@ -1,16 +1,17 @@
 //! Conversions, constants and ranges.
 
-use stages::{DType, Tensor, graph::Op};
+use stages::{DType, graph::Op};
 
-use crate::{
-    case::{Case, case, case_with_weights},
+use super::{
+    Size,
+    case::{Stated, case, case_with_weights},
     unary,
-    values::{CARRIED, ORDERED, Random, any, special_ints},
+    values::{CARRIED, ORDERED, Operand, Random, any, as_words, bools, ints, special_ints},
 };
 
-fn operands(dtype: DType) -> Tensor {
+fn operands(dtype: DType, size: Size) -> Operand {
     match dtype {
-        DType::Bool => Tensor::from_bool([2], &[false, true]).unwrap(),
+        DType::Bool => bools([2], &[false, true]),
         DType::I32 => {
             let mut random = Random::new(5);
             let mut values = special_ints();
@@ -18,20 +19,20 @@ fn operands(dtype: DType) -> Tensor {
             for i in 0..1 << 16 {
                 values.push((random.bits() as i32) >> (i % 31));
             }
-            Tensor::from_i32([values.len()], &values).unwrap()
+            ints([values.len()], values)
         }
-        DType::U32 => operands(DType::I32).reinterpreted(dtype).unwrap(),
-        _ => unary::operands(dtype, 21),
+        DType::U32 => as_words(operands(DType::I32, size)),
+        _ => unary::operands(dtype, 21, size),
     }
 }
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases(size: Size) -> Vec<Stated> {
     let mut cases = Vec::new();
     for from in CARRIED {
         for to in ORDERED {
             cases.push(case(
                 format!("AsType {from} to {to}"),
-                &[operands(from)],
+                &[operands(from, size)],
                 |b, x| b.apply(Op::AsType { dtype: to }, x),
             ));
         }

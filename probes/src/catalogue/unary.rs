@@ -1,10 +1,11 @@
 //! Functions of one operand: all BF16 values, and F32 values of every exponent.
 
-use stages::{DType, Tensor, graph::Op};
+use stages::{DType, graph::Op};
 
-use crate::{
-    case::{Case, case},
-    values::{FLOATS, all_bf16, specials, sweep, sweep_len, vector},
+use super::{
+    Size,
+    case::{Stated, case},
+    values::{FLOATS, Operand, all_bf16, bools, made, noise, specials, sweep, sweep_len},
 };
 
 /// What takes and gives one float.
@@ -23,36 +24,52 @@ pub const FUNCTIONS: [Op; 10] = [
 
 /// Values that a function of one F32 is tried on: all exponents, the special values and, denser,
 /// magnitudes from 2⁻¹² to 2⁸, where most functions do most of their work.
-pub fn operands(dtype: DType, phase: u64) -> Tensor {
+pub(super) fn operands(dtype: DType, phase: u64, size: Size) -> Operand {
     if dtype == DType::BF16 {
-        return vector(dtype, &all_bf16());
+        return made(dtype, [1 << 16], all_bf16);
     }
-    let mut values = sweep(sweep_len(), phase);
+    let len = sweep_len(size);
+    let count = (len + len / 2) as usize + specials().len();
+    made(dtype, [count], move || values(len, phase))
+}
+
+/// Every sixteenth of these values, and the special ones.
+pub(super) fn part(dtype: DType, phase: u64, size: Size) -> Operand {
+    let len = sweep_len(size);
+    let count = (len + len / 2) as usize + specials().len();
+    made(dtype, [count.div_ceil(16) + specials().len()], move || {
+        let some = values(len, phase).into_iter().step_by(16);
+        some.chain(specials()).collect()
+    })
+}
+
+fn values(len: u32, phase: u64) -> Vec<f32> {
+    let mut values = sweep(len, phase);
     values.extend(specials());
-    for magnitude in sweep(sweep_len() / 2, phase ^ 0xABCD) {
+    for magnitude in sweep(len / 2, phase ^ 0xABCD) {
         let bits = magnitude.to_bits();
         // The top bits of the pattern choose among 20 exponents instead of 256.
         let exponent = 115 + (bits >> 23 & 0xFF) * 20 / 256;
         values.push(f32::from_bits(bits & 0x807F_FFFF | exponent << 23));
     }
-    vector(dtype, &values)
+    values
 }
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases(size: Size) -> Vec<Stated> {
     let mut cases = Vec::new();
     for (i, op) in FUNCTIONS.into_iter().enumerate() {
         for dtype in FLOATS {
-            let x = operands(dtype, i as u64);
+            let x = operands(dtype, i as u64, size);
             let name = format!("{op:?} {dtype}");
             cases.push(case(name, &[x], |b, x| b.apply(op.clone(), x)));
         }
     }
-    let bits = Tensor::from_bool([2], &[false, true]).unwrap();
+    let bits = bools([2], &[false, true]);
     cases.push(case("LogicalNot", &[bits], |b, x| {
         b.apply(Op::LogicalNot, x)
     }));
     for dtype in FLOATS {
-        let x = crate::values::noise(dtype, [3, 5, 7], 1);
+        let x = noise(dtype, [3, 5, 7], 1);
         cases.push(case(format!("Exp of a view {dtype}"), &[x], |b, x| {
             let turned = b.transpose(x[0], &[2, 0, 1])?;
             b.apply(Op::Exp, &[turned])

@@ -5,8 +5,8 @@ use stages::{
     graph::{Builder, GraphError, Op, ValueId},
 };
 
-use crate::{
-    case::{Case, case, case_with_weights},
+use super::{
+    case::{Stated, case, case_with_weights},
     values::{CARRIED, any, indices},
 };
 
@@ -79,7 +79,7 @@ fn of_view(op: &Op) -> impl FnOnce(&mut Builder, &[ValueId]) -> Result<ValueId, 
     }
 }
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Stated> {
     let mut cases = Vec::new();
     for dtype in CARRIED {
         for (i, op) in forms().iter().enumerate() {
@@ -101,7 +101,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-fn others(dtype: DType) -> Vec<Case> {
+fn others(dtype: DType) -> Vec<Stated> {
     let x = |seed: u64| any(dtype, [4, 6, 5], seed);
     vec![
         case(

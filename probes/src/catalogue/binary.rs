@@ -1,16 +1,17 @@
 //! Functions of two and three operands: pairs of special values, and random pairs.
 
 use stages::{
-    DType, Tensor,
+    DType,
     graph::{BitwiseKind, Op},
 };
 
-use crate::{
-    case::{Case, case},
+use super::{
+    Size,
+    case::{Stated, case},
     unary,
     values::{
-        FLOATS, ORDERED, Random, any, full, integers, special_ints, specials, spiked, truths,
-        vector,
+        FLOATS, ORDERED, Operand, Random, any, bools, integers, ints, made, special_ints, specials,
+        spiked, truths, words,
     },
 };
 
@@ -26,7 +27,20 @@ const COMPARING: [Op; 3] = [Op::Maximum, Op::Minimum, Op::GreaterEqual];
 
 /// Every pair of special values, then random pairs: any magnitudes; magnitudes that are close;
 /// for powers, moderate bases and exponents.
-fn pairs(dtype: DType, seed: u64) -> [Tensor; 2] {
+fn pairs(dtype: DType, seed: u64, size: Size) -> [Operand; 2] {
+    let random = match size {
+        Size::Short => 1 << 17,
+        Size::Full => 1 << 20,
+    };
+    let count = specials().len().pow(2) + random;
+    [0, 1].map(|of| {
+        made(dtype, [count], move || {
+            pair_values(seed, random)[of].to_vec()
+        })
+    })
+}
+
+fn pair_values(seed: u64, len: usize) -> [Vec<f32>; 2] {
     let mut random = Random::new(seed);
     let specials = specials();
     let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -36,7 +50,6 @@ fn pairs(dtype: DType, seed: u64) -> [Tensor; 2] {
             b.push(y);
         }
     }
-    let len = if full() { 1 << 20 } else { 1 << 17 };
     for i in 0..len {
         match i % 4 {
             0 => {
@@ -58,10 +71,10 @@ fn pairs(dtype: DType, seed: u64) -> [Tensor; 2] {
             }
         }
     }
-    [vector(dtype, &a), vector(dtype, &b)]
+    [a, b]
 }
 
-fn integer_pairs() -> [Tensor; 2] {
+fn integer_pairs() -> [Operand; 2] {
     let specials = special_ints();
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for &x in &specials {
@@ -75,19 +88,18 @@ fn integer_pairs() -> [Tensor; 2] {
         a.push(random.bits() as i32);
         b.push(random.bits() as i32);
     }
-    [a, b].map(|values| Tensor::from_i32([values.len()], &values).unwrap())
+    [a, b].map(|values| ints([values.len()], values))
 }
 
-fn boolean_pairs() -> [Tensor; 2] {
-    [[false, false, true, true], [false, true, false, true]]
-        .map(|values| Tensor::from_bool([4], &values).unwrap())
+fn boolean_pairs() -> [Operand; 2] {
+    [[false, false, true, true], [false, true, false, true]].map(|values| bools([4], &values))
 }
 
-fn pairs_of(dtype: DType, seed: u64) -> [Tensor; 2] {
+fn pairs_of(dtype: DType, seed: u64, size: Size) -> [Operand; 2] {
     match dtype {
         DType::I32 => integer_pairs(),
         DType::Bool => boolean_pairs(),
-        _ => pairs(dtype, seed),
+        _ => pairs(dtype, seed, size),
     }
 }
 
@@ -107,11 +119,11 @@ const EXPONENTS: [f64; 12] = [
     f64::NAN,
 ];
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases(size: Size) -> Vec<Stated> {
     let mut cases = Vec::new();
     let mut add = |op: &Op, dtype: DType| {
         let name = format!("{} {dtype}", op.name());
-        cases.push(case(name, &pairs_of(dtype, 7), |b, x| {
+        cases.push(case(name, &pairs_of(dtype, 7, size), |b, x| {
             b.apply(op.clone(), x)
         }));
     };
@@ -125,25 +137,19 @@ pub fn cases() -> Vec<Case> {
 
     for dtype in FLOATS {
         for exponent in EXPONENTS {
-            let mut x = unary::operands(dtype, 11);
             // The square is what models use.
-            if exponent != 2.0 && dtype == DType::F32 && !full() {
-                let part: Vec<f32> = x
-                    .as_f32()
-                    .unwrap()
-                    .iter()
-                    .step_by(16)
-                    .copied()
-                    .chain(specials())
-                    .collect();
-                x = vector(dtype, &part);
-            }
+            let x = match (exponent, dtype, size) {
+                (2.0, ..) | (_, DType::BF16, _) | (.., Size::Full) => {
+                    unary::operands(dtype, 11, size)
+                }
+                _ => unary::part(dtype, 11, size),
+            };
             let name = format!("Power {exponent} {dtype}");
             cases.push(case(name, &[x], |b, x| {
                 b.binary_scalar(Op::Power, x[0], exponent)
             }));
         }
-        let x = unary::operands(dtype, 12);
+        let x = unary::operands(dtype, 12, size);
         let name = format!("LogAddExp 0 {dtype}");
         cases.push(case(name, &[x], |b, x| {
             b.binary_scalar(Op::LogAddExp, x[0], 0.0)
@@ -166,19 +172,19 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// By all amounts, of words whose bits are all different, and by one.
-fn shifts() -> Vec<Case> {
+fn shifts() -> Vec<Stated> {
     let mut cases = Vec::new();
     for kind in [BitwiseKind::LeftShift, BitwiseKind::RightShift] {
         let op = Op::BitwiseBinary { kind };
-        let words = any(DType::U32, [32, 64], 8);
+        let of = any(DType::U32, [32, 64], 8);
         let amounts: Vec<u32> = (0..32 * 64).map(|i| i / 64).collect();
-        let amounts = Tensor::from_u32([32, 64], &amounts).unwrap();
-        let inputs = [words.clone(), amounts];
+        let amounts = words([32, 64], amounts);
+        let inputs = [of.clone(), amounts];
         cases.push(case(format!("{kind:?}"), &inputs, |b, x| {
             b.apply(op.clone(), x)
         }));
         let name = format!("{kind:?} of a transpose by 28");
-        cases.push(case(name, &[words], |b, x| {
+        cases.push(case(name, &[of], |b, x| {
             let turned = b.transpose(x[0], &[1, 0])?;
             b.binary_scalar(op, turned, 28.0)
         }));
@@ -187,7 +193,7 @@ fn shifts() -> Vec<Case> {
 }
 
 /// Operands that are broadcast, transposed or constant.
-fn views() -> Vec<Case> {
+fn views() -> Vec<Stated> {
     let mut cases = Vec::new();
     for dtype in FLOATS {
         let (x, row, column) = (

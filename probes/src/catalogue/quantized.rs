@@ -3,20 +3,20 @@
 use std::ops::Range;
 
 use stages::{
-    DType, Tensor,
+    DType,
     graph::{Builder, Op, Quantized, ValueId},
 };
 
-use crate::{
-    case::{Case, case, case_with_weights},
-    values::{FLOATS, Random, noise, tensor},
+use super::{
+    case::{Stated, case, case_with_weights},
+    values::{FLOATS, Operand, Random, noise, noise_values, tensor, words},
 };
 
 /// Words, scales and biases of `[rows, columns]`.
 struct Matrix {
-    words: Tensor,
-    scales: Tensor,
-    biases: Tensor,
+    words: Operand,
+    scales: Operand,
+    biases: Operand,
     group_size: usize,
     bits: usize,
 }
@@ -24,12 +24,10 @@ struct Matrix {
 impl Matrix {
     fn random(dtype: DType, [rows, columns]: [usize; 2], group_size: usize, seed: u64) -> Matrix {
         let mut random = Random::new(seed);
-        let words: Vec<u32> = (0..rows * columns / 8)
-            .map(|_| random.bits() as u32)
-            .collect();
+        let codes = (0..rows * columns / 8).map(|_| random.bits() as u32);
         let groups = [rows, columns / group_size];
         Matrix {
-            words: Tensor::from_u32([rows, columns / 8], &words).unwrap(),
+            words: words([rows, columns / 8], codes.collect()),
             scales: noise(dtype, groups, seed + 1),
             biases: noise(dtype, groups, seed + 2),
             group_size,
@@ -58,7 +56,7 @@ impl Matrix {
             f32::NAN,
         ];
         let rows = values.len() * values.len();
-        let words = [0x7654_3210, 0xFEDC_BA98, 0x0123_4567, 0x89AB_CDEF].repeat(rows);
+        let codes = [0x7654_3210, 0xFEDC_BA98, 0x0123_4567, 0x89AB_CDEF].repeat(rows);
         let (mut scales, mut biases) = (Vec::new(), Vec::new());
         for scale in values {
             for bias in values {
@@ -67,7 +65,7 @@ impl Matrix {
             }
         }
         Matrix {
-            words: Tensor::from_u32([rows, 4], &words).unwrap(),
+            words: words([rows, 4], codes),
             scales: tensor(dtype, [rows, 1], &scales),
             biases: tensor(dtype, [rows, 1], &biases),
             group_size: 32,
@@ -75,7 +73,7 @@ impl Matrix {
         }
     }
 
-    fn weights(&self) -> [Tensor; 3] {
+    fn weights(&self) -> [Operand; 3] {
         [self.words.clone(), self.scales.clone(), self.biases.clone()]
     }
 
@@ -90,7 +88,7 @@ impl Matrix {
     }
 }
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Stated> {
     let mut cases = Vec::new();
     for dtype in FLOATS {
         cases.extend(dequantised(dtype));
@@ -99,12 +97,18 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-fn dequantised(dtype: DType) -> Vec<Case> {
+/// MLX 0.32.2 has no primitive for it on CPU.
+const DEQUANTIZE: &str = "dequantize";
+
+fn dequantised(dtype: DType) -> Vec<Stated> {
     let mut cases = Vec::new();
     let mut add = |name: String, matrix: &Matrix| {
-        cases.push(case_with_weights(name, &[], &matrix.weights(), |b, w| {
-            b.dequantize(matrix.of(w))
-        }));
+        cases.push(
+            case_with_weights(name, &[], &matrix.weights(), |b, w| {
+                b.dequantize(matrix.of(w))
+            })
+            .map(|case| case.of(DEQUANTIZE)),
+        );
     };
     for (group_size, shape) in [(32, [3, 96]), (64, [7, 256]), (128, [1, 128])] {
         let matrix = Matrix::random(dtype, shape, group_size, 1);
@@ -128,14 +132,17 @@ fn dequantised(dtype: DType) -> Vec<Case> {
     );
     let matrix = Matrix::random(dtype, [6, 64], 64, 3);
     let name = format!("dequantize one row {dtype}");
-    cases.push(case_with_weights(name, &[], &matrix.weights(), |b, w| {
-        let row = |&part: &ValueId| {
-            let columns = b.shape(part)[1];
-            b.apply(slice(4..5, columns), &[part])
-        };
-        let rows = w.iter().map(row).collect::<Result<Vec<_>, _>>()?;
-        b.dequantize(matrix.of(&rows))
-    }));
+    cases.push(
+        case_with_weights(name, &[], &matrix.weights(), |b, w| {
+            let row = |&part: &ValueId| {
+                let columns = b.shape(part)[1];
+                b.apply(slice(4..5, columns), &[part])
+            };
+            let rows = w.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+            b.dequantize(matrix.of(&rows))
+        })
+        .map(|case| case.of(DEQUANTIZE)),
+    );
     cases
 }
 
@@ -151,7 +158,7 @@ const SIZES: [([usize; 3], usize); 8] = [
     ([1, 2048, 100], 32),
 ];
 
-fn products(dtype: DType) -> Vec<Case> {
+fn products(dtype: DType) -> Vec<Stated> {
     let mut cases = Vec::new();
     for (i, ([m, k, n], group_size)) in SIZES.into_iter().enumerate() {
         let matrix = Matrix::random(dtype, [n, k], group_size, i as u64);
@@ -199,7 +206,7 @@ fn products(dtype: DType) -> Vec<Case> {
 }
 
 /// The largest and the smallest values there are, on both sides.
-fn extreme_products(dtype: DType) -> Vec<Case> {
+fn extreme_products(dtype: DType) -> Vec<Stated> {
     let matrix = Matrix::extreme(dtype);
     let mut cases = Vec::new();
     let tiny = f32::from_bits(0x0001_0000);
@@ -207,10 +214,7 @@ fn extreme_products(dtype: DType) -> Vec<Case> {
         .into_iter()
         .enumerate()
     {
-        let values = noise(dtype, [3, 32], 100 + i as u64)
-            .to_f32()
-            .unwrap()
-            .into_owned();
+        let values = noise_values(3 * 32, 100 + i as u64);
         let values: Vec<f32> = values.iter().map(|x| x / 32.0 * size).collect();
         let x = [tensor(dtype, [3, 32], &values)];
         let name = format!("QuantizedMatmul of extreme values by {size:e} {dtype}");
@@ -231,7 +235,7 @@ fn extreme_products(dtype: DType) -> Vec<Case> {
     cases
 }
 
-fn product(name: String, x: &[Tensor], matrix: &Matrix, transpose: bool) -> Case {
+fn product(name: String, x: &[Operand], matrix: &Matrix, transpose: bool) -> Stated {
     case_with_weights(name, x, &matrix.weights(), |b, x| {
         let op = Op::QuantizedMatmul {
             group_size: matrix.group_size,
