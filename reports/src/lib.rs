@@ -8,7 +8,7 @@
 //!    the first divergence, the exit code of the run.
 //! 3. [`wire`] is the report as JSON, with its committed schema.
 //! 4. [`events`] is the one stream a run emits; [`terminal`], [`jsonl`] and [`standing`] consume it.
-//!    [`csv`], [`junit`], [`markdown`] and [`github`] put a finished report in other forms.
+//!    [`csv`], [`junit`], [`markdown`], [`github`] and [`html`] put a finished report in other forms.
 //!    None of these knows another; what they say in the same words is in `wording`.
 //!
 //! The crate knows no backend: tensors arrive as slices, boundaries as names.
@@ -20,6 +20,7 @@ pub mod diff;
 pub mod events;
 pub mod github;
 pub mod grid;
+pub mod html;
 pub mod jsonl;
 pub mod junit;
 pub mod markdown;

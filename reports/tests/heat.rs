@@ -130,7 +130,8 @@ proptest! {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let x = if state >> 28 == 0 { state << 24 } else { state };
             // Values of at most 7 significant bits between 2⁻⁸ and 2⁷ are on every grid.
-            let x = x & 0x8000_0000 | 119 + x % 16 << 23 | x >> 7 & 0x007e_0000;
+            let exponent = (119 + x % 16) << 23;
+            let x = (x & 0x8000_0000) | exponent | (x >> 7 & 0x007e_0000);
             a.push(f32::from_bits(x));
             let special = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::from_bits(x ^ 0x0002_0000)];
             let other = special[state as usize / 64 % special.len()];

@@ -143,6 +143,7 @@ fn description(b: &Boundary) -> String {
             lines.push(format!("  {why}"));
         }
     }
+    lines.extend(b.policy.iter().flat_map(wording::ruling));
     let (side, m) = leading(b);
     if !m.worst.is_empty() {
         lines.push(format!("worst elements, {side}:"));
@@ -177,6 +178,9 @@ fn properties(report: &Report) -> Vec<(String, String)> {
         if let Some(name) = name {
             all.push((format!("first_divergence.{side}"), name.clone()));
         }
+    }
+    if let Some(repeat) = &report.repeat {
+        all.push(("repeat".to_owned(), wording::repeated(repeat)));
     }
     if let Some(file) = &report.policy.file {
         all.push(("policy.file".to_owned(), file.clone()));

@@ -85,14 +85,18 @@ fn heading(report: &Report) -> String {
         wording::interference(report.non_interference),
         report.exit_code,
     );
+    if let Some(repeat) = &report.repeat {
+        let said = wording::repeated(repeat);
+        text += &format!("{}.\n\n", escape::text(&visible(&clipped(&said, 2 * TEXT))));
+    }
     let relaxed = &report.policy.relaxed;
     if let Some(file) = &report.policy.file {
         let n = relaxed.len();
-        text += &format!(
-            "Judged by the policy {}, which relaxes {n}",
-            code(file, TEXT)
-        );
-        text += if n == 0 { " boundaries.\n\n" } else { ":\n\n" };
+        text += &format!("Judged by the policy {}", code(file, TEXT));
+        text += match n {
+            0 => ", which demands equal bits everywhere.\n\n",
+            _ => ", which demands less than equal bits of:\n\n",
+        };
         text += &list(relaxed);
     }
     text
@@ -140,12 +144,14 @@ fn divergence(heading: &str, b: &Boundary, local: bool) -> String {
         b.grid,
         wording::measured(m, b.elements)
     );
-    text += &format!("- {}\n", escape::text(&clipped(&what, 2 * TEXT)));
+    text += &format!("- {}\n", escape::text(&visible(&clipped(&what, 2 * TEXT))));
     if let Some(cause) = b.cause {
         text += &format!("- cause `{}`: {}\n", cause.name(), wording::cause(cause));
     }
-    if let Some(why) = m.ulp_reason.as_ref().filter(|_| b.grid.is_float()) {
-        text += &format!("- {}\n", escape::text(&clipped(why, TEXT)));
+    let why = m.ulp_reason.iter().filter(|_| b.grid.is_float()).cloned();
+    let ruled = b.policy.iter().flat_map(wording::ruling);
+    for line in why.chain(ruled) {
+        text += &format!("- {}\n", escape::text(&visible(&clipped(&line, 2 * TEXT))));
     }
     if let Some(e) = m.worst.first() {
         text += &format!("- worst element {}\n", escape::text(&element(e, b.grid)));

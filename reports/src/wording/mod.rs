@@ -11,7 +11,8 @@ use crate::Grid;
 use crate::measure::ulp::distance;
 use crate::verdict::{Cause, Origin, Verdict};
 use crate::wire::{
-    Boundary, EvidenceLevel, Flag, Measured, NonInterference, Report, WorstElement,
+    Boundary, EvidenceLevel, Flag, Measured, NonInterference, Repeat, Report, Ruled, Ruling,
+    WorstElement,
 };
 
 /// A verdict with a mark that says the same without colours.
@@ -113,6 +114,53 @@ pub(crate) fn interference(checked: NonInterference) -> String {
         }
     }
     text
+}
+
+/// Whether the sides gave the same bits each time: `each side run 3 times: the same bits`.
+pub(crate) fn repeated(repeat: &Repeat) -> String {
+    let mut text = format!("each side run {} times: ", repeat.runs);
+    let sides = [
+        ("reference", &repeat.reference),
+        ("candidate", &repeat.candidate),
+    ];
+    let unsteady: Vec<String> = sides
+        .into_iter()
+        .filter_map(|(side, at)| Some((side, at.as_ref().filter(|at| !at.is_empty())?)))
+        .map(|(side, at)| {
+            let n = at.len() as u64;
+            let first = at.first().map_or("", String::as_str);
+            let (count, noun) = (count(n), noun(n));
+            format!("the {side} differs from itself in {count} {noun}, the first {first}")
+        })
+        .collect();
+    if unsteady.is_empty() {
+        text.push_str("the same bits");
+    } else {
+        text.push_str(&unsteady.join("; "));
+    }
+    text
+}
+
+/// What a policy says of a boundary, a line for each error.
+pub(crate) fn ruling(ruling: &Ruling) -> Vec<String> {
+    let sides = [
+        ("local", ruling.local.as_ref()),
+        ("inherited", Some(&ruling.inherited)),
+    ];
+    let said = |side: &str, ruled: &Ruled| {
+        let mut text = format!("policy, {side}: demands {}", ruled.demand);
+        if let Some(entry) = &ruled.entry {
+            let _ = write!(text, " by its entry {entry}");
+        }
+        for (what, of) in [("broken", &ruled.broken), ("undecided", &ruled.undecided)] {
+            if !of.is_empty() {
+                let _ = write!(text, "; {what}: {}", of.join(", "));
+            }
+        }
+        text
+    };
+    let ruled = sides.into_iter().filter_map(|(side, r)| Some((side, r?)));
+    ruled.map(|(side, ruled)| said(side, ruled)).collect()
 }
 
 /// An element of both sides, and how far apart they are.

@@ -5,7 +5,9 @@
 use reports::Grid;
 use reports::measure::{Values, compare_and_map};
 use reports::verdict::{Outcome, Sides, Verdict};
-use reports::wire::{Boundary, BoundaryId, NonInterference, Report, Truth, TruthDistance};
+use reports::wire::{
+    Boundary, BoundaryId, NonInterference, Repeat, Report, Ruled, Ruling, Truth, TruthDistance,
+};
 
 /// A report of these boundaries, all forms of the graph having given the same bits.
 pub fn report(boundaries: Vec<Boundary>) -> Report {
@@ -136,8 +138,24 @@ pub fn mixed() -> Report {
         candidate: Some(distance(0.015625, 0.0024)),
         condition: Some(12.5),
     });
+    let ruled = |demand: &str, broken: &[&str]| Ruled {
+        entry: Some("sscp_conv_0.**".into()),
+        demand: demand.into(),
+        broken: broken.iter().map(|&text| text.into()).collect(),
+        undecided: vec![],
+    };
+    boundaries[2].policy = Some(Ruling {
+        local: Some(ruled("bit_exact", &["3 elements differ"])),
+        inherited: ruled("≤ 1 F32 ULP", &[]),
+    });
     boundaries[2].guarded_by = vec!["sscp_conv_0.norm.cumulative_sum/shift".into()];
-    report(boundaries)
+    let mut report = report(boundaries);
+    report.repeat = Some(Repeat {
+        runs: 3,
+        reference: None,
+        candidate: Some(vec!["sscp_conv_1.convolution".into()]),
+    });
+    report
 }
 
 /// A run of which every boundary is exact.
@@ -212,6 +230,27 @@ pub fn many(n: usize) -> Report {
         [&off; 2],
         Some((0, 3)),
         Verdict::Diverged,
+    );
+    let one = |i: usize| Boundary {
+        name: format!("conformer.{}.attention.boundary_{i}", i / 20),
+        stage: format!("conformer.{}.attention", i / 20),
+        ..template.clone()
+    };
+    report((0..n).map(one).collect())
+}
+
+/// `n` boundaries of a million elements, all bit-exact.
+pub fn many_exact(n: usize) -> Report {
+    let shape = [1, 1000, 1000];
+    let (x, _) = drifting(&shape);
+    let same = outcome(&x, &x, &shape, Grid::F32);
+    let template = boundary(
+        "t",
+        &shape,
+        Grid::F32,
+        [&same; 2],
+        Some((0, 0)),
+        Verdict::BitExact,
     );
     let one = |i: usize| Boundary {
         name: format!("conformer.{}.attention.boundary_{i}", i / 20),
