@@ -35,6 +35,14 @@ fn both_sides_add_in_the_same_order_under_the_contract() {
         ),
         ("--op cumsum --n 64", "sequential"),
         ("--op depthwise --n 5", "4 vectors"),
+        (
+            "--op softmax --n 64",
+            "sequential; 4096 random results reproduced",
+        ),
+        (
+            "--op rms_norm --n 64",
+            "sequential; FMA: no product; 4096 random",
+        ),
         ("--op mean --n 100", "256 random results reproduced"),
         ("--op boundary:sscp_conv_0.convolution", "sequential"),
     ] {
@@ -71,8 +79,14 @@ fn the_compilers_own_order_differs_and_is_drawn_and_written() {
 #[test]
 fn what_cannot_be_told_is_refused_with_the_reason() {
     for (op, reason) in [
-        ("--op softmax --n 64", "it adds exponentials"),
-        ("--op rms_norm --n 64", "it adds squares"),
+        (
+            "--op softmax --n 64 --dtype bf16",
+            "arguments in BF16 have 8 bits",
+        ),
+        (
+            "--op rms_norm --n 64 --dtype bf16",
+            "does not show the last bit",
+        ),
         (
             "--op boundary:sscp_conv_0.no_such",
             "there is no such boundary",

@@ -5,11 +5,11 @@ use stages::{
     graph::{Builder, Op, ReduceKind, View},
 };
 
-use super::{Layout, OpError, Site};
+use super::{Layout, Of, OpError, Site, named::gapless};
 
 impl Site {
     /// The operation whose result a boundary is, on row-major operands: a sum, a product, a
-    /// convolution or a cumulative sum. Its weights take the factors.
+    /// convolution, a cumulative sum or a softmax. Its weights take the factors.
     ///
     /// # Errors
     /// When it is another operation, or MLX would run it on operands in another memory order.
@@ -38,6 +38,7 @@ impl Site {
                 let last = shape[*axis].saturating_sub(1);
                 along(&shape, &[*axis], last * shape.strides()[*axis])
             }
+            Op::Softmax { .. } => softmax(&shape),
             Op::Matmul => matmul(&shape, &infos[1].shape),
             Op::Convolution { .. } => windows(&node.op, &shape, &infos[1].shape, &node.info.shape)
                 .ok_or_else(|| refuse("it is dilated or flipped, or every window is padded"))?,
@@ -74,7 +75,10 @@ impl Site {
                 b.apply(op.clone(), &[x, w])
             }
         };
-        Ok(Site::new(name, dtype, shape, layout, build)?)
+        let adds = matches!(node.op, Op::Softmax { .. }).then_some(Of::Exponentials);
+        let mut site = Site::new(name, dtype, shape, layout, build)?;
+        site.of = adds;
+        Ok(site)
     }
 }
 
@@ -104,6 +108,14 @@ fn along(shape: &Shape, axes: &[usize], at: usize) -> Layout {
         strides: (strides[0], result),
         ..Layout::default()
     }
+}
+
+/// Rows along the last axis.
+fn softmax(shape: &Shape) -> Layout {
+    let n = shape.dims().last().copied().unwrap_or(1);
+    let mut layout = gapless(shape.elements() / n.max(1), n);
+    layout.strides = (n, n);
+    layout
 }
 
 fn matmul(a: &Shape, b: &Shape) -> Layout {

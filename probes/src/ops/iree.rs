@@ -8,7 +8,7 @@ use emitter::{
 use oracle::iree::{IreeSide, Unit, tensor};
 use stages::Tensor;
 
-use super::{OpError, Site};
+use super::{OpError, Site, Whole};
 use crate::order::Sums;
 
 /// Sites emitted under a contract and compiled, all in one module.
@@ -69,6 +69,18 @@ impl Sums for OnIree<'_> {
     }
 
     fn sums(&mut self, rows: &[f32]) -> Result<Vec<f32>, OpError> {
+        self.site.read(self.result(rows)?.as_ref(), rows)
+    }
+}
+
+impl Whole for OnIree<'_> {
+    fn whole(&mut self, rows: &[f32]) -> Result<Vec<f32>, OpError> {
+        self.site.read_whole(self.result(rows)?.as_ref(), rows)
+    }
+}
+
+impl OnIree<'_> {
+    fn result(&self, rows: &[f32]) -> Result<Option<Tensor>, OpError> {
         let Compiled { side, unit, .. } = self.compiled;
         let operand = self.site.operand(rows)?;
         let supply = |source: &Source| -> Option<Tensor> {
@@ -79,8 +91,7 @@ impl Sums for OnIree<'_> {
             }
         };
         let results = side.call(unit, self.index, &supply, &|_| None)?;
-        let result = results.first().map(tensor).transpose()?;
-        self.site.read(result.as_ref(), rows)
+        Ok(results.first().map(tensor).transpose()?)
     }
 }
 

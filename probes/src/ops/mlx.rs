@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use oracle::MlxSide;
+use stages::Tensor;
 
-use super::{OpError, Site, TERMS};
+use super::{OpError, Site, TERMS, Whole};
 use crate::order::Sums;
 
 /// A site run by MLX, on the graph as it stands: operands are the views they are.
@@ -33,6 +34,18 @@ impl Sums for OnMlx<'_> {
     }
 
     fn sums(&mut self, rows: &[f32]) -> Result<Vec<f32>, OpError> {
+        self.site.read(self.result(rows)?.as_ref(), rows)
+    }
+}
+
+impl Whole for OnMlx<'_> {
+    fn whole(&mut self, rows: &[f32]) -> Result<Vec<f32>, OpError> {
+        self.site.read_whole(self.result(rows)?.as_ref(), rows)
+    }
+}
+
+impl OnMlx<'_> {
+    fn result(&self, rows: &[f32]) -> Result<Option<Tensor>, OpError> {
         let site = self.site;
         let inputs = BTreeMap::from([(TERMS.to_owned(), site.operand(rows)?)]);
         let wanted: Vec<_> = site.result().into_iter().collect();
@@ -41,6 +54,6 @@ impl Sums for OnMlx<'_> {
             .side
             .capture(&site.graph, &weights, &inputs, &wanted, &mut |_| {})?;
         let result = wanted.first().and_then(|result| captures.get(&result.id));
-        site.read(result, rows)
+        Ok(result.cloned())
     }
 }

@@ -8,6 +8,8 @@ mod boundary;
 pub mod iree;
 pub mod mlx;
 mod named;
+mod positive;
+mod whole;
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -21,6 +23,9 @@ use stages::{
     Boundary, BoundaryId, DType, Graph, Shape, Tensor, TensorError,
     graph::{Builder, GraphError, Op, ValueId},
 };
+
+pub use positive::{Absorbing, EPS, Of, Whole};
+pub use whole::{Finish, check_whole_rows, confirm_whole};
 
 /// Why an operation gives no sum; completes "failed to …".
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +98,8 @@ pub struct Site {
     weight: Option<Tensor>,
     /// What the sum is multiplied by.
     scale: Option<f32>,
+    /// What is added, if not the terms.
+    of: Option<Of>,
 }
 
 /// Makes a site's graph, with its weight under that name.
@@ -160,6 +167,7 @@ impl Site {
             factors: Vec::new(),
             weight: None,
             scale: None,
+            of: None,
             places,
         };
         let ones = vec![1.0; site.terms()];
@@ -219,6 +227,16 @@ impl Site {
     /// What the terms are multiplied by, if anything.
     pub fn factors(&self) -> Option<&[f32]> {
         (!self.factors.is_empty()).then_some(&self.factors)
+    }
+
+    /// What is added, if not the terms: then [`Absorbing`] probes it, and it is no plain sum.
+    pub fn of(&self) -> Option<Of> {
+        self.of
+    }
+
+    fn that_adds(mut self, of: Of) -> Site {
+        self.of = Some(of);
+        self
     }
 
     /// What the sum is multiplied by, if anything.

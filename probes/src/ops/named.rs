@@ -8,7 +8,7 @@ use stages::{
 use super::{Layout, Site};
 
 /// `rows` rows of `n` terms, gapless.
-fn gapless(rows: usize, n: usize) -> Layout {
+pub(super) fn gapless(rows: usize, n: usize) -> Layout {
     Layout {
         places: (0..n).collect(),
         rows,

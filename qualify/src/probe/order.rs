@@ -1,5 +1,6 @@
 //! `qualify probe order`: the order of additions of an operation, on one side or both.
 
+mod positive;
 mod reveal;
 
 use std::{fmt::Write as _, fs, path::PathBuf, str::FromStr};
@@ -153,10 +154,6 @@ impl OrderArgs {
             Float::F32 => DType::F32,
             Float::Bf16 => DType::BF16,
         };
-        let refuse = |what: &str, reason: &str| {
-            let (what, reason) = (what.to_owned(), reason.to_owned());
-            Err(OpError::Unanswerable { what, reason })
-        };
         Ok(match &self.op {
             Operation::Sum => Site::sum(rows, n, dtype),
             Operation::Mean => Site::mean(rows, n, dtype),
@@ -164,15 +161,8 @@ impl OrderArgs {
             Operation::Dot => Site::product(rows, n, 1, dtype),
             Operation::Conv2d => Site::convolution(rows, &[3, 3], n / 9, dtype),
             Operation::Depthwise => Site::depthwise(rows, n, 4, dtype),
-            Operation::Softmax => {
-                return refuse(
-                    "softmax",
-                    "it adds exponentials: none of them can be negative",
-                );
-            }
-            Operation::RmsNorm => {
-                return refuse("rms_norm", "it adds squares: none of them can be negative");
-            }
+            Operation::Softmax => Site::softmax(rows, n, dtype),
+            Operation::RmsNorm => Site::rms_norm(rows, n, dtype),
             Operation::Boundary(name) => {
                 return self.of_boundary(name);
             }

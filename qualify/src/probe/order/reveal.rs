@@ -11,6 +11,7 @@ use probes::{
 };
 use stages::DType;
 
+use super::positive;
 use crate::engine::Engine;
 
 /// How many random results a tree has to reproduce.
@@ -29,7 +30,7 @@ pub struct Answer {
     /// Which products are fused; nothing if there are none, or all are exact.
     pub fused: Option<Fused>,
     /// How results are rounded, of the ways that were tried the one that reproduces them.
-    rounding: Rounding,
+    pub(super) rounding: Rounding,
     /// What the tree reproduces, or why not.
     pub replay: Result<Confirmation, String>,
     /// Whether rows are known not to depend on each other; nothing if there is one.
@@ -38,7 +39,7 @@ pub struct Answer {
     pub one_row: Option<bool>,
 }
 
-type Found<T> = Result<T, ProbeError<OpError>>;
+pub(super) type Found<T> = Result<T, ProbeError<OpError>>;
 
 impl<'e> Host<'e> {
     /// The sides that were opened.
@@ -58,6 +59,9 @@ impl<'e> Host<'e> {
 
     /// Probes a site; `single` is the same operation on one row.
     pub fn ask(&self, site: &Site, single: impl Fn() -> Result<Site, OpError>) -> Found<Answer> {
+        if site.of().is_some() {
+            return positive::ask(self, site, &single);
+        }
         let revealed = self.on(site, &mut |op| {
             check_rows(op)?;
             reveal(op)
