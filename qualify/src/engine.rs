@@ -86,6 +86,26 @@ impl Engine {
         })
     }
 
+    /// MLX and IREE, of an engine that was opened with both.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub fn sides(&self) -> Result<(&MlxSide, &IreeSide), Failure> {
+        let closed = || Failure::new(Kind::Environment, "use both sides: one was not opened");
+        self.mlx.as_ref().zip(self.iree.as_ref()).ok_or_else(closed)
+    }
+
+    /// What this run runs on, modules being compiled with these flags.
+    pub fn fingerprint_as(&self, flags: &[String]) -> Fingerprint {
+        let mut fingerprint = self.fingerprint(None);
+        let device = self
+            .iree
+            .as_ref()
+            .map(|side| side.device().kind().to_string());
+        fingerprint.iree = device.map(|device| fingerprint::iree(flags, &device));
+        fingerprint
+    }
+
     /// What this run runs on. `unit` is the module whose flags stand for all.
     pub fn fingerprint(&self, unit: Option<&Unit>) -> Fingerprint {
         let mlx = self

@@ -16,6 +16,7 @@ mod manual;
 mod memory;
 mod model;
 mod ops;
+mod ops;
 mod probe;
 mod run;
 mod scratch;
