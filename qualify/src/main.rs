@@ -16,7 +16,6 @@ mod manual;
 mod memory;
 mod model;
 mod ops;
-mod ops;
 mod probe;
 mod run;
 mod scratch;
