@@ -195,6 +195,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub controls: Option<PathBuf>,
 
+    /// What may differ: a TOML file, as of `qualify judge`. Without one equal bits are demanded
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+
     /// Write the JSON report here; `-` is standard output, and the table then goes to stderr
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -4,6 +4,7 @@ pub mod candidate;
 mod events;
 mod judge;
 mod plan;
+mod policy;
 pub mod reference;
 mod repeat;
 mod truth;
@@ -18,6 +19,7 @@ use std::{
 use oracle::Captures;
 use reports::{
     events::{Event, Phase},
+    policy::Resolved,
     verdict::{ExitCode, Verdict},
     wire::{
         Controls, Inputs, Model as ModelReport, NonFinite, NonInterference, Report, SCHEMA_VERSION,
@@ -31,7 +33,7 @@ use crate::{
     controls,
     engine::{Engine, Needs, seconds},
     failure::{Failure, Kind, OrFail},
-    memory,
+    judge as judged, memory,
     model::Model,
     uncompiled, weights,
 };
@@ -84,8 +86,13 @@ impl Recorded {
 /// When something keeps the sides from being compared at all.
 pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<ExitCode, Failure> {
     write::check(args)?;
+    let rules = args.policy.as_deref().map(judged::read).transpose()?;
     let model = Model::open(&args.model)?;
     memory::check(&model, SIDES)?;
+    let rules = rules.as_ref();
+    let rules = rules
+        .map(|rules| policy::resolve(rules, &model, args))
+        .transpose()?;
     let plan = Plan::of(&model).or_fail(Kind::Environment)?;
     let needs = Needs {
         mlx: args.reference == Side::Mlx,
@@ -167,6 +174,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         repeated: &repeated,
         guards: guards.as_ref(),
         truth,
+        policy: rules.as_ref(),
     };
     let boundaries = judging.all(events, &mut course)?;
     timing.compare_s = Some(seconds(course.end(false)));
@@ -196,7 +204,10 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
         },
         repeat: repeated.reported(),
         timing,
-        policy: Default::default(),
+        policy: match rules.zip(args.policy.as_deref()) {
+            Some((rules, file)) => rules.applied(&judged::named(file)),
+            None => Default::default(),
+        },
         verdict: Verdict::Inconclusive,
         exit_code: 0,
     };
@@ -385,6 +396,7 @@ struct Judging<'a> {
     repeated: &'a Repeated,
     guards: Option<&'a Controls>,
     truth: bool,
+    policy: Option<&'a Resolved<'a>>,
 }
 
 impl Judging<'_> {
@@ -426,6 +438,11 @@ impl Judging<'_> {
                 let local = sides.candidate.local.as_ref();
                 truth::add(model, &sides.reference, local, boundary, &mut result)
                     .or_fail(Kind::Environment)?;
+            }
+            if let Some(policy) = self.policy {
+                let count =
+                    |name: &str, part, grid, ulp| policy::count(sides, name, part, grid, ulp);
+                policy.rule(judged.len(), &mut result, &count);
             }
             events.send(&Event::BoundaryJudged(Arc::new(result.clone())));
             judged.push(result);

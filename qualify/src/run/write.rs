@@ -38,6 +38,7 @@ pub fn check(args: &RunArgs) -> Result<(), Failure> {
             .filter_map(Side::file),
     );
     inputs.extend(args.controls.clone());
+    inputs.extend(args.policy.clone());
     let captures: Vec<PathBuf> = args
         .captures
         .iter()
