@@ -45,6 +45,9 @@ pub enum Command {
     /// Make mistakes in the candidate's graph, and see whether they are noticed
     #[command(after_help = CONTROLS_CODES)]
     Controls(ControlsArgs),
+    /// Put a report that is there in other forms: CSV, JUnit XML, Markdown, HTML …
+    #[command(after_help = crate::render::CODES)]
+    Render(crate::render::RenderArgs),
     /// Look at what the compiler makes of every step
     #[command(after_help = AUDIT_CODES)]
     Audit(AuditArgs),
@@ -206,6 +209,9 @@ pub struct RunArgs {
     /// Write every side's tensors here, as safetensors
     #[arg(long, value_name = "DIR")]
     pub captures: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub outputs: crate::outputs::OutputArgs,
 }
 
 /// Arguments of `stages`.
@@ -510,6 +516,7 @@ mod tests {
             Command::Audit(args) => args.contradiction().is_some(),
             Command::Probe(args) => args.contradiction().is_some(),
             Command::Ops(_) | Command::Judge(_) | Command::Diff(_) | Command::Fixture(_) => false,
+            Command::Render(_) => false,
         };
         assert!(contradicts("qualify stages --checkpoint d"));
         assert!(!contradicts("qualify stages --checkpoint d --mel m"));

@@ -16,7 +16,9 @@ mod manual;
 mod memory;
 mod model;
 mod ops;
+mod outputs;
 mod probe;
+mod render;
 mod run;
 mod scratch;
 mod tree;
@@ -26,6 +28,7 @@ mod weights;
 use std::{
     fmt,
     io::{Stderr, Write},
+    path::Path,
     process::ExitCode as ProcessCode,
 };
 
@@ -83,6 +86,7 @@ fn main() -> ProcessCode {
         Command::Controls(args) => {
             sensible(args.contradiction()).and_then(|()| controls(args, command))
         }
+        Command::Render(args) => render(args),
         Command::Audit(args) => sensible(args.contradiction()).and_then(|()| audit(args)),
         Command::Doctor(args) => examine(args),
         Command::Probe(args) => sensible(args.contradiction()).and_then(|()| probe(args)),
@@ -128,11 +132,29 @@ fn terminal(taken: bool) -> Terminal<Box<dyn Write + Send>, Stderr> {
 }
 
 fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
-    let report = args.report.as_deref();
-    let mut terminal = terminal(report.is_some_and(is_stdout));
-    let code = run::run(args, command, &run::Events::new(&mut terminal))?;
+    let (report, outputs) = (args.report.as_deref(), &args.outputs);
+    let others: Vec<&Path> = report.into_iter().chain(args.captures.as_deref()).collect();
+    outputs.check(&outputs::OutputArgs::inputs(args), &others)?;
+    let taken = report.is_some_and(is_stdout) || outputs.takes_stdout();
+    let mut terminal = terminal(taken);
+    let written = command.clone();
+    let mut listener = outputs.listen(&mut terminal, &written);
+    let ran = run::run(args, command, &run::Events::new(&mut listener));
+    let found = listener.end();
+    let code = ran?;
     terminal.finish().or_fail(Kind::Environment)?;
+    if let Some(report) = found? {
+        outputs.write(&report, taken)?;
+    }
     Ok(code)
+}
+
+fn render(args: &render::RenderArgs) -> Result<ExitCode, Failure> {
+    if let Some(report) = render::render(args)? {
+        let options = Options::from_env(Verbosity::default(), &std::io::stdout());
+        print(reports::terminal::render(&report, options).as_bytes())?;
+    }
+    Ok(ExitCode::QUALIFIED)
 }
 
 fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {

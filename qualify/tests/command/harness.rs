@@ -79,6 +79,7 @@ impl Place {
             .env("QUALIFY_CACHE", shared_cache())
             .env_remove("QUALIFY_FIXTURES")
             .env_remove("CLICOLOR_FORCE")
+            .env_remove("GITHUB_STEP_SUMMARY")
             .env("COLUMNS", "200")
             .stdin(Stdio::null());
         command

@@ -12,6 +12,7 @@ mod checkpoint;
 mod contract;
 mod features;
 mod fixture;
+mod forms;
 mod harness;
 mod interrupt;
 mod libraries;
