@@ -9,7 +9,7 @@ mod fprev;
 
 use std::convert::Infallible;
 
-use probes::order::{Each, Form, Revealed, Tree, reveal};
+use probes::order::{Each, Form, Revealed, Rounding, Tree, reveal};
 
 /// Marsaglia's xorshift.
 struct Draw(u64);
@@ -150,6 +150,18 @@ fn no_other_tree_is_taken_for_a_running_sum() {
             "{tree}: {} for {peer}",
             found.vectors
         );
+    }
+}
+
+/// A result in BF16 would hide what is missing from the trial's.
+#[test]
+fn a_narrow_result_is_not_trusted() {
+    let once = |tree: &Tree, terms: &[f32]| tree.replay_rounded(Rounding::Bf16Once, terms);
+    let mut draw = Draw(11);
+    for _ in 0..300 {
+        let n = 130 + draw.below(120);
+        let tree = nearly(&mut draw, n);
+        assert_eq!(revealed(&tree, once).tree, tree);
     }
 }
 

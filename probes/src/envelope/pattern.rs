@@ -153,6 +153,7 @@ impl Pattern {
 
 fn walk_form<A: Adder>(form: Form, n: usize, adder: &mut A) -> Option<A::Part> {
     match form {
+        Form::Device(device) => Pattern::Tree(device.tree(n)).walk(n, adder),
         Form::Sequential => run(0..n, adder),
         Form::RightToLeft => run((0..n).rev(), adder),
         Form::Pairwise => {

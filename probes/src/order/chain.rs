@@ -68,7 +68,7 @@ pub(super) fn chain<O: Sums + ?Sized>(
     masks: &mut Masks<'_, O>,
     n: usize,
 ) -> Result<Option<Tree>, ProbeError<O::Error>> {
-    if !TRIED.contains(&n) || !masks.adds_plainly() {
+    if !TRIED.contains(&n) || !masks.adds_plainly()? {
         return Ok(None);
     }
     let Some(way) = trial(masks, n)? else {

@@ -1,6 +1,6 @@
 //! Shapes of trees that have a name.
 
-use super::Tree;
+use super::{Device, Tree};
 
 /// How several partial sums become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,8 @@ pub enum Form {
         /// How they become one.
         then: Join,
     },
+    /// A shape that GPU threads add in.
+    Device(Device),
 }
 
 impl Form {
@@ -79,6 +81,7 @@ impl Form {
                     .collect();
                 sums.join(then, runs)
             }
+            Form::Device(device) => return device.tree(n),
         };
         Tree::canonical(n, &sums.merges)
     }
@@ -110,6 +113,7 @@ impl Form {
             .chain(lanes)
             .chain(runs)
             .find(|form| form.tree(n) == *tree)
+            .or_else(|| Device::of(tree).map(Form::Device))
     }
 }
 
@@ -120,6 +124,7 @@ impl std::fmt::Display for Form {
             Form::RightToLeft => f.write_str("right to left"),
             Form::Pairwise => f.write_str("pairwise"),
             Form::Lanes { count, then } => write!(f, "{count} lanes, then {}", then.name()),
+            Form::Device(device) => device.fmt(f),
             Form::Runs { len, then } => write!(f, "runs of {len}, then {}", then.name()),
         }
     }

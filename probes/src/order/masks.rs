@@ -73,7 +73,7 @@ enum Put {
 }
 
 /// How many of the first and of the last vectors are put once more.
-const REPEATED: usize = 4;
+const REPEATED: usize = 3;
 
 /// An operation to which masked vectors are put.
 pub(super) struct Masks<'a, O: ?Sized> {
@@ -122,9 +122,13 @@ impl<'a, O: Sums + ?Sized> Masks<'a, O> {
         self.capacity >= self.n
     }
 
-    /// Whether the result is the sum itself, in F32.
-    pub fn adds_plainly(&self) -> bool {
-        self.counts_all() && self.unit == 1.0
+    /// Whether terms and result are F32 and the result is the sum itself: of all 24 bits.
+    pub fn adds_plainly(&mut self) -> Result<bool, ProbeError<O::Error>> {
+        if !self.counts_all() || self.unit != 1.0 {
+            return Ok(false);
+        }
+        let most = (MOST_TERMS - 1) as f32;
+        Ok(self.check(0.0, vec![vec![(0, most)]])? == [most])
     }
 
     /// Whether n ones and n − 1 ones are counted, and if not, up to which power of two. Of a

@@ -41,6 +41,7 @@
 mod absorb;
 mod chain;
 mod confirm;
+mod device;
 mod draw;
 mod error;
 mod form;
@@ -54,6 +55,7 @@ mod tree;
 
 pub use absorb::{Positive, reveal_positive};
 pub use confirm::{Arithmetic, Confirmation, confirm};
+pub use device::Device;
 pub use error::ProbeError;
 pub use form::{Form, Join};
 pub use fused::{Fused, Plan};
