@@ -9,11 +9,13 @@ use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::verdict::{Cause, FirstDivergence, Origin, Verdict};
-use crate::wire::{Boundary, EvidenceLevel, Flag, Policy, Report};
+use crate::wire::{Bits, Boundary, EvidenceLevel, Flag, Number, Policy, Report, WorstElement};
 use crate::wording::{self, label};
 
 const BODY: &str = include_str!("page.html");
@@ -195,14 +197,59 @@ pub fn render(report: &Report) -> Result<String, HtmlError> {
     page.push_str("<script type=\"application/json\" id=\"report\">");
     data(&mut page, &Head::new(report))?;
     page.push_str("</script>\n<script type=\"application/x-ndjson\" id=\"boundaries\">\n");
-    for boundary in &report.boundaries {
-        data(&mut page, boundary)?;
+    let lines = report.boundaries.par_iter().map(line);
+    for line in lines.collect::<Result<Vec<String>, HtmlError>>()? {
+        page.push_str(&line);
         page.push('\n');
     }
     page.push_str("</script>\n<script>");
     page.push_str(SCRIPT);
     page.push_str("</script>\n</body>\n</html>\n");
     Ok(page)
+}
+
+/// All that is said of a boundary, as in the report, but for its elements, which are most of it:
+/// each is a list of its members, bits without `0x`.
+fn line(boundary: &Boundary) -> Result<String, HtmlError> {
+    let mut value = serde_json::to_value(boundary)?;
+    let sides = [
+        ("local", boundary.local.as_ref()),
+        ("inherited", Some(&boundary.inherited)),
+    ];
+    for (side, m) in sides.into_iter().filter_map(|(side, m)| Some((side, m?))) {
+        value[side]["worst"] = m.worst.iter().map(members).collect();
+        value[side]["max_abs_at"] = m.max_abs_at.as_ref().map(members).into();
+    }
+    let mut line = String::new();
+    data(&mut line, &value)?;
+    Ok(line)
+}
+
+/// Index, both values, both bits; truth and condition.
+fn members(e: &WorstElement) -> Value {
+    let bits = |bits: Bits| format!("{:08x}", bits.0);
+    json!([
+        e.index,
+        number(e.reference),
+        number(e.candidate),
+        bits(e.reference_bits),
+        bits(e.candidate_bits),
+        e.truth,
+        e.condition,
+    ])
+}
+
+/// A value with the digits that the report has for it: as a `Value` a binary32 would be widened
+/// and have those of a binary64.
+fn number(number: Number) -> Value {
+    match number {
+        Number::Float(value) if value.is_finite() => number
+            .to_string()
+            .parse::<f64>()
+            .map_or(Value::Null, Value::from),
+        Number::Float(_) => number.to_string().into(),
+        Number::Int(value) => value.into(),
+    }
 }
 
 /// Adds JSON in which nothing ends a script, begins a comment, or ends a line: characters that could

@@ -15,7 +15,8 @@ const svgNames = new Set(["svg", "rect", "line", "text", "g", "title"]);
 const id = (name) => document.getElementById(name);
 
 const none = "–";
-const count = (n) => (n === null || n === undefined ? none : n.toLocaleString("en-US", { maximumFractionDigits: 0 }));
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const count = (n) => (n === null || n === undefined ? none : grouped.format(n));
 // Four significant digits at most, as on a terminal.
 const magnitude = (value) => {
   if (value === null || value === undefined) return none;

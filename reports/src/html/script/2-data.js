@@ -9,10 +9,20 @@ const index = report.index.map(([title, stage, verdict, grid, elements, local, i
 }));
 const byTitle = new Map(index.map((entry) => [entry.title, entry]));
 
+const element = ([index, reference, candidate, from, to, truth, condition]) => ({
+  index, reference, candidate, reference_bits: `0x${from}`, candidate_bits: `0x${to}`, truth, condition,
+});
+
 let lines = null;
 const boundary = (at) => {
   lines ??= id("boundaries").textContent.trim().split("\n");
-  return JSON.parse(lines[at]);
+  const found = JSON.parse(lines[at]);
+  for (const side of [found.local, found.inherited]) {
+    if (!side) continue;
+    side.worst = side.worst.map(element);
+    side.max_abs_at = side.max_abs_at && element(side.max_abs_at);
+  }
+  return found;
 };
 
 const kinds = words.verdicts.map(([key, label], at) => ({

@@ -1,10 +1,7 @@
 // Drawings: how many elements are how far apart, and where.
 const bin = (start) => (start === 0 ? 0 : Math.round(Math.log2(start)) + 1);
-const range = (level) => {
-  if (level === 0) return "0";
-  if (level === 1) return "1";
-  return `${count(2 ** (level - 1))}–${count(2 ** level - 1)}`;
-};
+const ranges = Array.from({ length: 33 }, (_, level) => (level < 2 ? String(level) : `${count(2 ** (level - 1))}–${count(2 ** level - 1)}`));
+const range = (level) => ranges[level] ?? "?";
 
 // Counts by distance, on a logarithmic scale. `sides`: [style, title, {distance: count}].
 const histogram = (sides, unit) => {
