@@ -84,7 +84,7 @@ fn scan(x: &[f32], threads: usize) -> Vec<f32> {
         let mut lanes = totals.clone();
         lanes.chunks_mut(WARP).for_each(hillis_steele);
         let before = |thread: usize| {
-            if thread % WARP == 0 {
+            if thread.is_multiple_of(WARP) {
                 0.0
             } else {
                 lanes[thread - 1]
