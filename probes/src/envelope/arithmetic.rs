@@ -86,7 +86,7 @@ pub(super) fn nearest_bf16(x: f32) -> f32 {
 }
 
 /// What a partial sum is kept as.
-pub(super) fn partial(rounding: Rounding, x: f32) -> f32 {
+pub(crate) fn partial(rounding: Rounding, x: f32) -> f32 {
     match rounding {
         Rounding::F32 | Rounding::Bf16Once => x,
         Rounding::Bf16 => bf16::from_f32(x).to_f32(),
@@ -94,7 +94,7 @@ pub(super) fn partial(rounding: Rounding, x: f32) -> f32 {
 }
 
 /// The result of a whole sum.
-pub(super) fn last(rounding: Rounding, x: f32) -> f32 {
+pub(crate) fn last(rounding: Rounding, x: f32) -> f32 {
     match rounding {
         Rounding::F32 => x,
         Rounding::Bf16 | Rounding::Bf16Once => bf16::from_f32(x).to_f32(),
@@ -111,7 +111,7 @@ pub fn accumulator(rounding: Rounding) -> &'static str {
 }
 
 /// `a·b + c`, rounded once to the accumulator's dtype.
-pub(super) fn fused(rounding: Rounding, a: f32, b: f32, c: f32) -> f32 {
+pub(crate) fn fused(rounding: Rounding, a: f32, b: f32, c: f32) -> f32 {
     match rounding {
         Rounding::F32 | Rounding::Bf16Once => a.mul_add(b, c),
         Rounding::Bf16 => bf16_once(odd_sum(f64::from(a) * f64::from(b), c.into())),

@@ -78,6 +78,7 @@ mod schedule;
 mod step;
 mod table;
 
+pub(crate) use arithmetic::{fused, last, partial};
 pub use arithmetic::{Fusion, Start, Term, accumulator};
 pub use error::EnvelopeError;
 pub use evidence::{Evidence, Findings};
