@@ -152,7 +152,7 @@ fn about(suggestion: &Suggestion, file: &Path) -> Vec<String> {
     )];
     if let Some((name, why)) = suggestion.impossible.first() {
         said.push(format!(
-            "no policy accepts {} of the errors, the first in {name}: {why}",
+            "no policy accepts {} findings, the first in {name}: {why}",
             suggestion.impossible.len()
         ));
     }

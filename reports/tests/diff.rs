@@ -180,6 +180,8 @@ fn a_run_that_began_to_disturb_itself_is_worse() {
     after.non_interference.chained = Some(false);
     assert_eq!(of(&before, &after).exit_code, 1);
     assert_eq!(of(&after, &before).exit_code, 0);
+    after.model.contract = "native".to_owned();
+    assert_eq!(of(&before, &after).exit_code, 3);
 }
 
 #[test]

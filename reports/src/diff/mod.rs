@@ -145,7 +145,10 @@ pub fn diff(before: &Report, after: &Report, files: [&str; 2], across: &[About])
         before: compared(before, files[0]),
         after: compared(after, files[1]),
         across: across.to_vec(),
-        non_interference: Standing::of(&broken(before), &broken(after)),
+        non_interference: match hindrance {
+            Some(_) => Standing::NotComparable,
+            None => Standing::of(&broken(before), &broken(after)),
+        },
         counts,
         first_changed: first.map(|b| b.name.clone()),
         only_before: lacking(before, &later),

@@ -16,7 +16,7 @@ pub struct Suggestion {
     /// An entry for each boundary that needs one, by name, so that what lies below a boundary
     /// comes after it.
     pub policy: Policy,
-    /// What no policy accepts, and why: the boundary, the reason.
+    /// What no policy accepts, and why: the boundary or `the run`, the reason.
     pub impossible: Vec<(String, String)>,
 }
 
@@ -27,6 +27,10 @@ pub struct Suggestion {
 #[must_use]
 pub fn suggest(report: &Report, compile: Compile<'_>) -> Suggestion {
     let mut suggestion = Suggestion::default();
+    if report.non_interference.is_broken() {
+        let why = "tapping or chaining changed the bits, so it is inconclusive at best".to_owned();
+        suggestion.impossible.push(("the run".to_owned(), why));
+    }
     let mut boundaries: Vec<&Boundary> = report.boundaries.iter().collect();
     boundaries.sort_by(|a, b| a.name.cmp(&b.name));
     // What the relaxed entries so far select. Names come after what they lie below.
