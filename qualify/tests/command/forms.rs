@@ -44,9 +44,14 @@ fn a_run_writes_every_form_and_streams_its_events() {
         .filter_map(|line| line["event"].as_str())
         .collect();
     assert_eq!((events.len(), events[0]), (lines.len(), "started"));
-    assert_eq!(&events[events.len() - 2..], ["boundary", "finished"]);
     assert!(events.contains(&"phase_started") && events.contains(&"phase_finished"));
-    assert_eq!(lines[lines.len() - 2]["boundary"]["name"], "mel_cast");
+    let judged: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["event"] == "boundary")
+        .collect();
+    assert_eq!(judged.len(), 1);
+    assert_eq!(judged[0]["boundary"]["name"], "mel_cast");
+    assert_eq!(lines[lines.len() - 1]["event"], "finished");
     assert_eq!(lines[lines.len() - 1]["exit_code"], 0);
     assert_eq!(lines[0]["command"][1], "run");
     assert_eq!(place.holds(), ["f.csv", "f.html", "f.md", "f.xml", "step"]);
