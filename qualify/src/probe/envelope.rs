@@ -5,6 +5,7 @@ mod answer;
 mod boundary;
 mod case;
 mod numbers;
+mod revealed;
 mod text;
 mod wire;
 

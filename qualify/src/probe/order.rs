@@ -1,7 +1,7 @@
 //! `qualify probe order`: the order of additions of an operation, on one side or both.
 
 mod positive;
-mod reveal;
+pub(super) mod reveal;
 
 use std::{fmt::Write as _, fs, path::PathBuf, str::FromStr};
 

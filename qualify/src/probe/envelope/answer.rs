@@ -8,7 +8,10 @@ use probes::{
     order::Rounding,
 };
 
-use super::case::{Asked, Case};
+use super::{
+    case::{Asked, Case},
+    revealed::Told,
+};
 
 /// Why there is no answer at all; completes "failed to …".
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +79,8 @@ pub struct Answer {
     pub settings: Settings,
     /// How a contract states the sums, if one does.
     pub stated: Option<Schedule>,
+    /// What the operations that made all results told of their order.
+    pub told: Vec<Told>,
     /// The first of them, one by one.
     pub shown: Vec<Shown>,
     /// The implementations' names.
@@ -106,6 +111,8 @@ pub struct Account {
     pub inside: Option<bool>,
     /// Whether they are reachable; where that is known.
     pub reachable: Option<bool>,
+    /// Whether one of them was revealed on the operation that made the results.
+    pub revealed: bool,
     /// An order without a name that gives all results; asked only if no named one does.
     pub order: Option<Result<Option<CommonOrder>, EnvelopeError>>,
 }
@@ -130,6 +137,7 @@ impl Answer {
             terms: [usize::MAX, 0],
             settings: settings.clone(),
             stated: case.stated().cloned(),
+            told: case.told().to_vec(),
             shown: Vec::new(),
             accounts: Vec::new(),
             sides,
@@ -186,6 +194,15 @@ impl Answer {
             let start = self.settings.start;
             let mut schedules = Schedule::all(terms.len(), products, rounding, start);
             schedules.splice(0..0, self.own(terms.len(), products, rounding));
+            let seen = self
+                .told
+                .iter()
+                .filter_map(|told| told.schedule.as_ref().ok());
+            for seen in seen.filter(|seen| seen.rounding == rounding) {
+                if !schedules.iter().any(|known| same(known, seen, terms.len())) {
+                    schedules.push(seen.clone());
+                }
+            }
             schedules.retain(|schedule| match fusion {
                 Fusion::Never => !schedule.fused,
                 Fusion::Always => schedule.fused || !products,
@@ -196,6 +213,7 @@ impl Answer {
                 joint: Joint::new(schedules),
                 inside: None,
                 reachable: None,
+                revealed: false,
                 order: None,
             }
         };
@@ -312,17 +330,44 @@ impl Answer {
 
     fn conclude(&mut self) {
         let complete = self.complete;
-        for account in self.accounts.iter_mut().flatten() {
+        let (told, [fewest, most]) = (&self.told, self.terms);
+        let roundings = self.settings.roundings.iter();
+        let accounts = roundings
+            .zip(&mut self.accounts)
+            .flat_map(|(rounding, accounts)| {
+                let sides = self.sides.iter().zip(accounts);
+                sides.map(move |(side, account)| (rounding, side, account))
+            });
+        for (rounding, side, account) in accounts {
+            let mut own = told
+                .iter()
+                .filter(|told| side.contains(told.side))
+                .peekable();
+            // A tree over some of the terms is not seen in an operation over all.
+            let all = own.peek().is_some() && fewest == most;
+            account.revealed = all
+                && own.all(|told| {
+                    let gives = |seen: &Schedule| {
+                        let mut left = account.joint.survivors();
+                        seen.rounding == *rounding && left.any(|left| same(left, seen, most))
+                    };
+                    told.schedule.as_ref().is_ok_and(gives)
+                });
             // An order that was looked for until it fits explains less than one of a short list.
             account.evidence = Evidence::of(Findings {
                 inside: account.inside,
                 reachable: account.reachable,
                 schedule: !account.joint.is_empty(),
                 complete,
-                revealed: false,
+                revealed: account.revealed,
             });
         }
     }
+}
+
+/// Whether two schedules are the same additions of `n` terms.
+fn same(a: &Schedule, b: &Schedule, n: usize) -> bool {
+    a.fused == b.fused && a.pattern.tree(n) == b.pattern.tree(n) && a.pattern.tree(n).is_some()
 }
 
 impl Account {

@@ -4,6 +4,7 @@ use emitter::{Contract, Cut, emit::emit, program::Source};
 use oracle::{Captures, iree::tensor, supply::prepared};
 use probes::{
     envelope::{Schedule, Step, StepError},
+    ops::Site,
     order::Rounding,
 };
 use stages::{Boundary, BoundaryId, Tensor, registry::select};
@@ -12,11 +13,13 @@ use super::{
     EnvelopeArgs,
     answer::{Answer, Untold},
     case::{Asked, Case},
+    revealed::{Told, told},
 };
 use crate::{
     engine::{Engine, Needs},
     failure::{Failure, Kind, OrFail, said},
     model::Model,
+    probe::order::reveal::Host,
     run, uncompiled,
 };
 
@@ -28,6 +31,7 @@ struct Elements {
     sides: Vec<String>,
     /// By side.
     values: Vec<Vec<f32>>,
+    told: Vec<Told>,
 }
 
 /// What explains a boundary's values. Both sides are handed the reference's values of its parents.
@@ -75,7 +79,7 @@ pub fn answer(args: &EnvelopeArgs, name: &str) -> Result<Result<Answer, Untold>,
         }
         None => None,
     };
-    let elements = Elements::new(args, boundary, step, &captures, candidate.as_ref());
+    let mut elements = Elements::new(args, boundary, step, &captures, candidate.as_ref());
     if let Some(&element) = elements.chosen.iter().flatten().max()
         && element >= elements.step.elements()
     {
@@ -92,6 +96,12 @@ pub fn answer(args: &EnvelopeArgs, name: &str) -> Result<Result<Answer, Untold>,
             .iter()
             .position(|&r| r == Rounding::Bf16Once);
         settings.roundings.extend(wide.map(|_| Rounding::F32));
+    }
+    if elements.is_complete() {
+        let site = Site::of_boundary(&model.graph, boundary);
+        let hosts = Host::all(&engine, model.contract);
+        let start = elements.step.stated().start;
+        elements.told = hosts.iter().map(|host| told(host, &site, start)).collect();
     }
     Ok(Answer::of(&elements, &settings))
 }
@@ -150,6 +160,7 @@ impl Elements {
             chosen,
             sides,
             values,
+            told: Vec::new(),
         }
     }
 }
@@ -211,5 +222,9 @@ impl Case for Elements {
 
     fn stated(&self) -> Option<&Schedule> {
         Some(self.step.stated())
+    }
+
+    fn told(&self) -> &[Told] {
+        &self.told
     }
 }

@@ -2,7 +2,10 @@
 
 use probes::envelope::{Schedule, StepError, Sum, Term};
 
-use super::numbers::{List, Observed};
+use super::{
+    numbers::{List, Observed},
+    revealed::Told,
+};
 
 /// Sums with what came out of them.
 pub trait Case {
@@ -29,6 +32,10 @@ pub trait Case {
 
     /// How a contract states the sums, if one does.
     fn stated(&self) -> Option<&Schedule>;
+
+    /// What the operations that made all of them told of their order. The results of an
+    /// implementation are made by those that its name has in it.
+    fn told(&self) -> &[Told];
 }
 
 /// One sum.
@@ -103,5 +110,9 @@ impl Case for Lists {
 
     fn stated(&self) -> Option<&Schedule> {
         None
+    }
+
+    fn told(&self) -> &[Told] {
+        &[]
     }
 }

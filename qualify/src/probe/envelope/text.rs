@@ -57,6 +57,12 @@ fn head(answer: &Answer) -> String {
         let _ = write!(head, "; stated: {stated}");
     }
     head.push('\n');
+    for told in &answer.told {
+        let _ = match &told.schedule {
+            Ok(schedule) => writeln!(head, "revealed on {}: {schedule}", told.side),
+            Err(reason) => writeln!(head, "not revealed on {}: failed to {reason}", told.side),
+        };
+    }
     head
 }
 

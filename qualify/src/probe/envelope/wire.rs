@@ -28,6 +28,11 @@ pub fn wire(answer: &Answer, code: ExitCode) -> Value {
         "fused": format!("{:?}", answer.settings.fusion).to_lowercase(),
         "start": format!("{:?}", answer.settings.start).to_lowercase(),
         "stated": answer.stated.as_ref().map(Schedule::to_string),
+        "revealed": answer.told.iter().map(|told| json!({
+            "side": told.side,
+            "schedule": told.schedule.as_ref().ok().map(Schedule::to_string),
+            "not_told": told.schedule.as_ref().err().map(|reason| format!("failed to {reason}")),
+        })).collect::<Vec<_>>(),
         "shown": answer.shown.iter().map(|sum| shown(answer, sum)).collect::<Vec<_>>(),
         "explanations": accounts.collect::<Vec<_>>(),
         "exit_code": code.code(),

@@ -30,7 +30,7 @@ pub struct Answer {
     /// Which products are fused; nothing if there are none, or all are exact.
     pub fused: Option<Fused>,
     /// How results are rounded, of the ways that were tried the one that reproduces them.
-    pub(super) rounding: Rounding,
+    pub rounding: Rounding,
     /// What the tree reproduces, or why not.
     pub replay: Result<Confirmation, String>,
     /// Whether rows are known not to depend on each other; nothing if there is one.
