@@ -50,6 +50,7 @@ mod masks;
 mod op;
 mod reveal;
 mod rows;
+mod set;
 mod text;
 mod tree;
 
