@@ -8,9 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chromium::{Browser, address};
+use reports::Grid;
 use reports::html::render;
+use reports::verdict::Verdict;
 use reports::wire::Report;
-use sample::{HOSTILE, exact, hostile, many, mixed};
+use sample::{HOSTILE, boundary, exact, hostile, many, mixed, outcome, report};
 
 struct Page {
     browser: Browser,
@@ -133,6 +135,19 @@ fn the_page_shows_the_numbers_of_the_report() {
         "{worst}"
     );
     assert_eq!(browser.count("#worst tbody"), 2 * 3);
+    page.is_quiet();
+}
+
+#[test]
+fn nearly_all_is_not_all() {
+    let a = vec![1.0; 20_000];
+    let mut b = vec![2.0; 20_000];
+    b[7] = 1.0;
+    let off = outcome(&a, &b, &[20_000], Grid::F32);
+    let sides = [&off; 2];
+    let one = boundary("x", &[20_000], Grid::F32, sides, None, Verdict::BitExact);
+    let mut page = page(&report(vec![one]));
+    assert_eq!(page.metric("differing", 0), "19,999 of 20,000 (> 99.9 %)");
     page.is_quiet();
 }
 

@@ -8,9 +8,9 @@
 //! | `within_policy`, `order_explained` | passed, with what was found in its output |
 //! | `bit_exact` | passed |
 //!
-//! One suite holds them all; what was run on what stands in its properties. A run that is
-//! inconclusive though none of its boundaries is (nothing was compared, or its forms disagree) has
-//! one more test case, an error.
+//! One suite holds them all; what was run on what stands in its properties. Where nothing was
+//! compared, or the forms of the graph disagree and no boundary shows it, there is one more test
+//! case, an error.
 
 use std::time::Duration;
 

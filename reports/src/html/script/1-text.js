@@ -32,6 +32,8 @@ const percent = (part, whole) => {
   if (!whole) return "";
   const share = (100 * part) / whole;
   if (share === 0 || share === 100) return `${share} %`;
+  // What is not all, or not nothing, is not rounded to it.
+  if (share > 99.9) return "> 99.9 %";
   return share < 0.01 ? "< 0.01 %" : `${share.toPrecision(3)} %`;
 };
 const shape = (extents) => (extents.length ? extents.join("×") : "scalar");

@@ -50,6 +50,8 @@ const heat = (map, extents) => {
   const digits = [...map.cells];
   const levels = digits.map((digit) => (digit === "." || digit === "z" ? -1 : parseInt(digit, 36)));
   const most = Math.max(...levels);
+  const least = Math.min(...levels.filter((level) => level >= 0));
+  const tone = (level) => mix(most > least ? 0.15 + (0.85 * (level - least)) / (most - least) : 1);
   const [w, h] = [480 / map.columns, Math.min(480 / map.columns, 320 / map.rows)];
   const [left, low] = [14, 16];
   const svg = el("svg", {
@@ -67,7 +69,7 @@ const heat = (map, extents) => {
       class: digit === "." ? "same" : digit === "z" ? "none" : null, "data-digit": digit,
       x: left + c * w, y: r * h, width: w, height: h,
     }, el("title", {}, `${where}: ${said}`));
-    if (level >= 0) rect.style.fill = mix(most > 0 ? 0.12 + (0.88 * level) / most : 0.12);
+    if (level >= 0) rect.style.fill = tone(level);
     svg.append(rect);
   });
   if (map.column_axis !== null) {
@@ -85,9 +87,8 @@ const heat = (map, extents) => {
   };
   if (digits.includes(".")) swatch(null, "equal");
   if (most >= 0) {
-    const least = Math.min(...levels.filter((level) => level >= 0));
     for (const level of new Set([least, Math.round((least + most) / 2), most])) {
-      swatch(mix(most > 0 ? 0.12 + (0.88 * level) / most : 0.12), level === 0 ? "±0" : `${range(level)}${unit}`);
+      swatch(tone(level), level === 0 ? "±0" : `${range(level)}${unit}`);
     }
   }
   if (digits.includes("z")) swatch("var(--none)", "NaN or infinity");
