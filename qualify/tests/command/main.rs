@@ -15,6 +15,7 @@ mod fixture;
 mod forms;
 mod harness;
 mod interrupt;
+mod judge;
 mod libraries;
 mod ops;
 mod outputs;

@@ -56,7 +56,7 @@ fn the_report_has_the_keys_of_the_format() {
                model non_interference policy schema_version timing tool verdict";
     assert_eq!(keys(&report).join(" "), top);
     let boundary = "cause elements evidence flags grid guarded_by inherited interp local name \
-                    origin parents shape share_local stage truth verdict";
+                    origin parents policy shape share_local stage truth verdict";
     assert_eq!(keys(&report["boundaries"][0]).join(" "), boundary);
     for part in ["host", "iree", "mlx"] {
         assert!(report["fingerprint"][part].is_object(), "{part}");
