@@ -207,6 +207,27 @@ impl IreeSide {
             .call(function, &args.iter().collect::<Vec<_>>())?)
     }
 
+    /// Runs the `index`-th program of a unit on arguments that are prepared already, in order.
+    ///
+    /// # Errors
+    /// When there are more or fewer than the program takes, or the call fails.
+    pub fn call_prepared<'t>(
+        &self,
+        unit: &Unit,
+        index: usize,
+        arguments: impl Iterator<Item = &'t Tensor>,
+    ) -> Result<Vec<Buffer>, IreeError> {
+        let (function, program) = &unit.entries[index];
+        let buffers = program.args().iter().zip(arguments).map(|(arg, tensor)| {
+            let info = program.info(arg.value);
+            self.hand_over(element(info.elem), info.shape.dims(), tensor.clone())
+        });
+        let buffers = buffers.collect::<Result<Vec<_>, IreeError>>()?;
+        Ok(unit
+            .module
+            .call(function, &buffers.iter().collect::<Vec<_>>())?)
+    }
+
     /// Prepares and hands over the weights a unit's programs take, so that the first call costs what
     /// every call costs.
     ///

@@ -51,6 +51,9 @@ pub enum Command {
     /// Look at what the compiler makes of every step
     #[command(after_help = AUDIT_CODES)]
     Audit(AuditArgs),
+    /// Write one boundary's step as a folder that runs with `iree-compile` and `iree-run-module`
+    #[command(after_help = crate::repro::CODES)]
+    Repro(crate::repro::ReproArgs),
     /// Look for what a run needs, and say what to do about what is missing
     #[command(after_help = crate::doctor::CODES)]
     Doctor(crate::doctor::DoctorArgs),
@@ -201,6 +204,12 @@ pub struct RunArgs {
     /// What may differ: a TOML file, as of `qualify judge`. Without one equal bits are demanded
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+
+    /// Make a mistake in the candidate's graph, one of those that `controls` names, and see what a
+    /// run says of it: `conformer.0.attention.pre_norm/bf16-accumulator@Reduce.1`. Such a run never
+    /// ends with exit code 0
+    #[arg(long, value_name = "BOUNDARY/MISTAKE")]
+    pub plant: Option<String>,
 
     /// Write the JSON report here; `-` is standard output, and the table then goes to stderr
     #[arg(long, value_name = "FILE")]
@@ -432,8 +441,14 @@ fn side(text: &str, allowed: &[&str]) -> Result<Side, String> {
     }
 }
 
-fn reference(text: &str) -> Result<Side, String> {
+/// A reference.
+pub(crate) fn reference(text: &str) -> Result<Side, String> {
     side(text, &["mlx", "recorded:FILE"])
+}
+
+/// A side whose values are explained.
+pub(crate) fn recordable(text: &str) -> Result<Side, String> {
+    side(text, &["mlx", "iree", "recorded:FILE"])
 }
 
 fn candidate(text: &str) -> Result<Side, String> {

@@ -19,6 +19,7 @@ mod ops;
 mod outputs;
 mod probe;
 mod render;
+mod repro;
 mod run;
 mod scratch;
 mod tree;
@@ -89,6 +90,9 @@ fn main() -> ProcessCode {
         Command::Render(args) => render(args),
         Command::Audit(args) => sensible(args.contradiction()).and_then(|()| audit(args)),
         Command::Doctor(args) => examine(args),
+        Command::Repro(args) => {
+            sensible(args.contradiction()).and_then(|()| reproduce(args, &command))
+        }
         Command::Probe(args) => sensible(args.contradiction()).and_then(|()| probe(args)),
         Command::Completions(args) => done(print(&manual::completions(args))),
         Command::Man(args) => done(manual::man(args).and_then(|page| print(&page))),
@@ -234,6 +238,12 @@ fn audit(args: &AuditArgs) -> Result<ExitCode, Failure> {
 /// Exit code 0 for what only had to be done.
 fn done(outcome: Result<(), Failure>) -> Result<ExitCode, Failure> {
     outcome.map(|()| ExitCode::QUALIFIED)
+}
+
+fn reproduce(args: &repro::ReproArgs, command: &[String]) -> Result<ExitCode, Failure> {
+    let (text, code) = repro::repro(args, command)?;
+    print(text.as_bytes())?;
+    Ok(code)
 }
 
 fn examine(args: &doctor::DoctorArgs) -> Result<ExitCode, Failure> {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use emitter::Contract;
 use fixtures::{Fixture, FixtureError};
 use stages::{
-    Boundary, Checkpoint, Graph, Profile, audio::PaddingSide, model::gemma3n_audio::audio_encoder,
-    registry::select,
+    Boundary, BoundaryId, Checkpoint, Graph, Profile, audio::PaddingSide,
+    model::gemma3n_audio::audio_encoder, registry::select,
 };
 
 use stages::{
@@ -118,6 +118,28 @@ impl Model {
             graph,
             selected,
         })
+    }
+
+    /// The boundary of exactly that name.
+    ///
+    /// # Errors
+    /// When there is none; the message says which there are that begin like it.
+    pub fn named(&self, name: &str) -> Result<&Boundary, Failure> {
+        if let Some(boundary) = self.graph.boundary(&BoundaryId::new(name)) {
+            return Ok(boundary);
+        }
+        let message = match select(&self.graph, &[name.to_owned()]) {
+            Ok(several) => {
+                let names: Vec<&str> = several.iter().take(3).map(|b| b.id.as_str()).collect();
+                format!(
+                    "{name} is no boundary; it selects {}: {}, …",
+                    several.len(),
+                    names.join(", ")
+                )
+            }
+            Err(error) => said(&error),
+        };
+        Err(Failure::usage(message))
     }
 
     /// The selected boundaries, in evaluation order.

@@ -7,12 +7,14 @@
 mod inputs;
 mod mutation;
 mod pieces;
+mod plant;
 mod rules;
 mod run;
 mod step;
 
 pub use inputs::{Inputs, OTHERS, needs, padded, reason};
 pub use mutation::Mutation;
+pub use plant::{PlantError, planted};
 pub use rules::{Mutated, mutations};
 pub use run::{Candidate, Compare, ControlError, Guarded, Scene, Tried};
 pub use step::Step;

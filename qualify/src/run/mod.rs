@@ -41,7 +41,7 @@ use crate::{
 use candidate::{Candidate, Units};
 pub use events::{Course, Events};
 use judge::Captured;
-pub use judge::values;
+pub use judge::{grid, values};
 pub use plan::{Plan, with_parents};
 use reference::Reference;
 use repeat::{Repeated, Unstable};
@@ -93,7 +93,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     let rules = rules
         .map(|rules| policy::resolve(rules, &model, args))
         .transpose()?;
-    let plan = Plan::of(&model).or_fail(Kind::Environment)?;
+    let plan = plan(&model, args.plant.as_deref())?;
     let needs = Needs {
         mlx: args.reference == Side::Mlx,
         iree: args.candidate == Side::Iree,
@@ -195,6 +195,7 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
             frames: model.inputs.valid.clone(),
             padding: model.inputs.padding.to_string(),
         },
+        planted: args.plant.clone(),
         boundaries,
         first_divergence: Default::default(),
         controls: guards.map(|guards| guards.controls).unwrap_or_default(),
@@ -216,6 +217,21 @@ pub fn run(args: &RunArgs, command: Vec<String>, events: &Events<'_>) -> Result<
     let code = ExitCode::from_verdict(report.verdict);
     events.send(&Event::RunFinished(Arc::new(report)));
     Ok(code)
+}
+
+/// What is emitted: the model or, with `--plant`, the model with a mistake in it.
+fn plan(model: &Model, plant: Option<&str>) -> Result<Plan, Failure> {
+    let Some(name) = plant else {
+        return Plan::of(model).or_fail(Kind::Environment);
+    };
+    let (boundary, mutation) = name.rsplit_once('/').ok_or_else(|| {
+        let message = format!("{name} is no mistake: they are named BOUNDARY/MISTAKE");
+        Failure::usage(message)
+    })?;
+    let boundary = model.named(boundary)?;
+    let planted = probes::controls::planted(&model.graph, boundary, mutation);
+    let planted = planted.or_fail(Kind::Usage)?;
+    Plan::on(model, &planted).or_fail(Kind::Environment)
 }
 
 /// The model, as reports describe it.

@@ -7,7 +7,7 @@ use emitter::{
     emit::{EmitError, Emitted, emit},
     program::{Op, Program},
 };
-use stages::{Boundary, BoundaryId};
+use stages::{Boundary, BoundaryId, Graph};
 
 use crate::model::Model;
 
@@ -31,10 +31,22 @@ impl Plan {
     /// # Errors
     /// When a primitive has no lowering under the contract.
     pub fn of(model: &Model) -> Result<Plan, EmitError> {
-        let (graph, selected) = (&model.graph, model.selected());
+        Plan::on(model, &model.graph)
+    }
+
+    /// Emits the same boundaries of another graph, which has all of the model's.
+    ///
+    /// # Errors
+    /// As [`Plan::of`].
+    pub fn on(model: &Model, graph: &Graph) -> Result<Plan, EmitError> {
+        let named = |of: Vec<&Boundary>| -> Vec<&Boundary> {
+            let ids = of.into_iter().map(|b| &b.id);
+            ids.filter_map(|id| graph.boundary(id)).collect()
+        };
+        let selected = named(model.selected());
         let emitted = |cut: &Cut| emit(graph, cut, model.contract);
         let cuts: Vec<Cut> = selected.iter().map(|b| Cut::step(graph, b)).collect();
-        let captured = with_parents(model);
+        let captured = named(with_parents(model));
         Ok(Plan {
             production: emitted(&Cut::production(graph, &selected))?,
             tapped: emitted(&Cut::tapped(graph, &captured))?,

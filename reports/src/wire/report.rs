@@ -27,6 +27,9 @@ pub struct Report {
     pub model: Model,
     /// On which inputs.
     pub inputs: Inputs,
+    /// The mistake that was made in the candidate's graph on purpose: `boundary/mutation`.
+    #[serde(default)]
+    pub planted: Option<String>,
     /// Every judged boundary, in graph order.
     pub boundaries: Vec<Boundary>,
     /// The first boundaries worse than `order_explained`.
@@ -57,8 +60,8 @@ impl Report {
             (b.name.as_str(), local, b.inherited.verdict)
         }));
         self.verdict = run_verdict(boundaries.iter().map(|b| b.verdict));
-        // What was judged boundary by boundary is then not what ships.
-        if self.non_interference.is_broken() {
+        // What was judged is then not what ships.
+        if self.non_interference.is_broken() || self.planted.is_some() {
             self.verdict = self.verdict.max(Verdict::Inconclusive);
         }
         self.exit_code = ExitCode::from_verdict(self.verdict).code();
