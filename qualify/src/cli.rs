@@ -530,8 +530,8 @@ mod tests {
             Command::Controls(args) => args.contradiction().is_some(),
             Command::Audit(args) => args.contradiction().is_some(),
             Command::Probe(args) => args.contradiction().is_some(),
-            Command::Ops(_) | Command::Judge(_) | Command::Diff(_) | Command::Fixture(_) => false,
-            Command::Render(_) => false,
+            Command::Repro(args) => args.contradiction().is_some(),
+            _ => false,
         };
         assert!(contradicts("qualify stages --checkpoint d"));
         assert!(!contradicts("qualify stages --checkpoint d --mel m"));
