@@ -11,7 +11,7 @@ mod table;
 use std::{collections::BTreeMap, fmt::Write, path::Path, sync::Arc, time::SystemTime};
 
 use oracle::iree::IreeSide;
-use probes::controls::{Candidate, Guarded, Inputs as On, OTHERS, reason};
+use probes::controls::{Candidate, Guarded, Inputs as On, OTHERS, counterpart, reason};
 use reports::{
     events::Phase,
     measure::count_differing,
@@ -182,9 +182,14 @@ fn elsewhere(
             }
             _ => None,
         };
+        let there = open.iter().filter_map(|key| {
+            let other = counterpart(own.graph(), setting.graph(), &key.0)?;
+            Some((key, &other.id))
+        });
+        let there: Vec<(&Key, &BoundaryId)> = there.collect();
         let members = |stage: &str| -> Vec<&Boundary> {
             let all = setting.graph().boundaries().iter();
-            all.filter(|b| b.stage == stage && ids.contains(&&b.id))
+            all.filter(|b| b.stage == stage && there.iter().any(|(_, id)| **id == b.id))
                 .collect()
         };
         let stages: Vec<(&str, Vec<&Boundary>)> = stages
@@ -196,13 +201,19 @@ fn elsewhere(
         let mut course = events.begin(Phase::Candidate, names);
         for (_, boundaries) in &stages {
             let wanted = |id: &BoundaryId, name: &str| {
-                open.iter().any(|(other, n)| other == id && n == name)
+                there
+                    .iter()
+                    .any(|((_, n), other)| *other == id && n == name)
             };
             for guarded in apply(&setting, boundaries, candidate(device.as_ref()), &wanted)? {
                 let sound = guarded.differing == 0;
                 for tried in guarded.tried.into_iter().filter(|t| sound && t.changed) {
-                    if tried.differing > 0 {
-                        caught.insert((guarded.boundary.id.clone(), tried.name), on);
+                    let id = &guarded.boundary.id;
+                    let key = there
+                        .iter()
+                        .find(|((_, name), other)| *other == id && *name == tried.name);
+                    if let Some((key, _)) = key.filter(|_| tried.differing > 0) {
+                        caught.insert((*key).clone(), on);
                     }
                 }
             }
@@ -229,7 +240,12 @@ fn judged(found: &[Guarded], elsewhere: &BTreeMap<Key, On>) -> (Vec<Control>, Ve
             let on = elsewhere.get(&(id.clone(), tried.name.clone()));
             let on = on.filter(|_| vacuous);
             let noticed = outcome == ControlOutcome::Caught || on.is_some();
-            let why = reason(id.as_str(), &tried.name).filter(|_| vacuous && on.is_none());
+            let refused = tried
+                .refused
+                .then_some("the compiler refuses the mutated step");
+            let why = refused
+                .or(reason(id.as_str(), &tried.name))
+                .filter(|_| vacuous && on.is_none());
             let control = Control {
                 name: format!("{id}/{}", tried.name),
                 stage: stage.clone(),

@@ -30,6 +30,13 @@ pub enum Inputs {
         /// Which powers.
         draw: u8,
     },
+    /// Captures in the profile `f32`, nearly all zeros, the rest moved to where a square lies next
+    /// to the middle between two F32: one that is rounded otherwise is then alone in its sum. The
+    /// reference is MLX on the unmutated step alone.
+    NearTies,
+    /// The run's captures, with each BF16 weight times 1 + 37/128, rounded: scales of few bits, whose
+    /// products need no rounding, have more. The reference is MLX on the unmutated step alone.
+    OtherWeights,
     /// The run's captures times 2⁴⁰, so that bounds are active; the reference is MLX on the
     /// unmutated step alone.
     Magnified,
@@ -44,19 +51,33 @@ impl Inputs {
             Inputs::RightPadded => "right-padded",
             Inputs::WideProfile => "f32",
             Inputs::Shaken { draw } => SHAKEN[draw as usize % SHAKEN.len()],
+            Inputs::NearTies => "near-ties",
+            Inputs::OtherWeights => "other-weights",
             Inputs::Magnified => "magnified",
         }
     }
 
     /// Whether the reference is MLX on each step alone.
     pub(super) const fn is_alone(self) -> bool {
-        matches!(self, Inputs::Shaken { .. } | Inputs::Magnified)
+        matches!(
+            self,
+            Inputs::Shaken { .. } | Inputs::NearTies | Inputs::OtherWeights | Inputs::Magnified
+        )
+    }
+
+    /// What becomes of a weight.
+    pub(super) fn reweighted(self, tensor: Tensor) -> Tensor {
+        match self {
+            Inputs::OtherWeights => times(&tensor, 1.0 + 37.0 / 128.0),
+            _ => tensor,
+        }
     }
 
     /// What becomes of a value that a step is handed.
     pub(super) fn changed(self, tensor: &Tensor) -> Tensor {
         match self {
             Inputs::Shaken { draw } => shaken(tensor, draw),
+            Inputs::NearTies => near_ties(tensor),
             Inputs::Magnified => magnified(tensor),
             _ => tensor.clone(),
         }
@@ -73,7 +94,7 @@ const fn shaken_by(draw: u8) -> Inputs {
 }
 
 /// All but a run's own, in the order in which they are tried.
-pub const OTHERS: [Inputs; 11] = [
+pub const OTHERS: [Inputs; 13] = [
     Inputs::LeftPadded,
     Inputs::RightPadded,
     Inputs::WideProfile,
@@ -84,6 +105,8 @@ pub const OTHERS: [Inputs; 11] = [
     shaken_by(5),
     shaken_by(6),
     shaken_by(7),
+    Inputs::NearTies,
+    Inputs::OtherWeights,
     Inputs::Magnified,
 ];
 
@@ -100,7 +123,7 @@ pub fn needs(mutation: &Mutation, step: &Step) -> &'static [Inputs] {
     };
     match &node.op {
         Op::Maximum | Op::Minimum if is_bound(step, node) => &[Inputs::Magnified],
-        _ => &OTHERS[..10],
+        _ => &OTHERS[..12],
     }
 }
 
@@ -188,14 +211,56 @@ fn shaken(tensor: &Tensor, draw: u8) -> Tensor {
     Tensor::from_f32(tensor.shape().clone(), &values).unwrap_or_else(|_| tensor.clone())
 }
 
+/// How far apart the values of [`near_ties`] are that are no zeros: no divisor of usual extents.
+const LONE: usize = 1021;
+
+/// F32 values, all zeros but every 1021st; those are the first of the same magnitude or above whose
+/// square lies within 2⁻¹³ of the distance between two F32 from their middle. Anything else as it
+/// is.
+fn near_ties(tensor: &Tensor) -> Tensor {
+    let Some(values) = tensor.as_f32() else {
+        return tensor.clone();
+    };
+    let values = values.iter().enumerate();
+    let values: Vec<f32> = values
+        .map(
+            |(i, &value)| {
+                if i % LONE == 0 { near_tie(value) } else { 0.0 }
+            },
+        )
+        .collect();
+    Tensor::from_f32(tensor.shape().clone(), &values).unwrap_or_else(|_| tensor.clone())
+}
+
+/// A value from the magnitude of `value` on, one where that has no sane square.
+fn near_tie(value: f32) -> f32 {
+    // What a square in F64, which is exact, has below the last bit of an F32.
+    const BELOW: u64 = (1 << 29) - 1;
+    const MIDDLE: u64 = 1 << 28;
+    let sane = value.is_finite() && (1e-15..1e15).contains(&value.abs());
+    let start = if sane { value.abs() } else { 1.0 };
+    let near = |&value: &f32| {
+        let square = f64::from(value) * f64::from(value);
+        (square.to_bits() & BELOW).abs_diff(MIDDLE) < 1 << 16
+    };
+    let mut above = (0..1 << 16).map(|i| f32::from_bits(start.to_bits() + i));
+    above.find(near).unwrap_or(start)
+}
+
 /// Floats times 2⁴⁰; anything else as it is.
 fn magnified(tensor: &Tensor) -> Tensor {
     let by = 2f32.powi(40);
+    let Some(values) = tensor.as_f32() else {
+        return times(tensor, by);
+    };
+    let values: Vec<f32> = values.iter().map(|v| v * by).collect();
+    Tensor::from_f32(tensor.shape().clone(), &values).unwrap_or_else(|_| tensor.clone())
+}
+
+/// BF16 values times a number, rounded; anything else as it is.
+fn times(tensor: &Tensor, by: f32) -> Tensor {
     let shape = tensor.shape().clone();
-    let larger = if let Some(values) = tensor.as_f32() {
-        let values: Vec<f32> = values.iter().map(|v| v * by).collect();
-        Tensor::from_f32(shape, &values)
-    } else if let Some(values) = tensor.as_bf16() {
+    let larger = if let Some(values) = tensor.as_bf16() {
         let values: Vec<bf16> = values
             .iter()
             .map(|v| bf16::from_f32(v.to_f32() * by))
@@ -209,7 +274,7 @@ fn magnified(tensor: &Tensor) -> Tensor {
 
 /// Why a mutation changes no value on any inputs, for the boundaries of the audio encoder of which
 /// that is known: by the end of the boundary's name and the mutation's.
-const REASONS: [(&str, &str, &str); 6] = [
+const REASONS: [(&str, &str, &str); 7] = [
     (
         ".norm.squared_at_time",
         "swapped@Subtract.1",
@@ -234,6 +299,11 @@ const REASONS: [(&str, &str, &str); 6] = [
         ".norm.variance",
         "constant@Constant.2",
         "every frame has more elements than that",
+    ),
+    (
+        "lengths/3.Reduce",
+        "reversed-1@Input.1",
+        "a count does not depend on the order",
     ),
     (
         "lengths",
@@ -273,6 +343,24 @@ mod tests {
             assert_ne!(tokens(b), tokens(b + 1));
         }
         assert!(padded(&mel, &mask([false; 7]), PaddingSide::Left).is_err());
+    }
+
+    #[test]
+    fn few_values_are_left_and_their_squares_are_rounded_at_a_tie() {
+        let values: Vec<f32> = (0..5000).map(|i| i as f32 / 7.0 - 300.0).collect();
+        let x = near_ties(&Tensor::from_f32([5, 1000], &values).unwrap());
+        let x = x.as_f32().unwrap();
+        let left: Vec<f32> = x.iter().copied().filter(|&v| v != 0.0).collect();
+        assert_eq!(left.len(), 5);
+        for value in left {
+            let square = f64::from(value) * f64::from(value);
+            let down = f64::from(square as f32);
+            let unit = f64::from((square as f32).next_up()) - down;
+            let apart = ((square - down).abs() / unit - 0.5).abs();
+            assert!(apart < 1.0 / 8192.0, "{value}: {apart}");
+        }
+        assert!(near_tie(f32::NAN) > 0.0 && near_tie(f32::INFINITY) < 2.0);
+        assert!((near_tie(-3.0) - 3.0).abs() < 0.1);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod inputs;
 mod mutation;
 mod pieces;
 mod plant;
+mod quantized;
 mod rules;
 mod run;
 mod step;
@@ -15,9 +16,10 @@ mod step;
 pub use inputs::{Inputs, OTHERS, needs, padded, reason};
 pub use mutation::Mutation;
 pub use plant::{PlantError, planted};
+pub use quantized::Mistake;
 pub use rules::{Mutated, mutations};
 pub use run::{Candidate, Compare, ControlError, Guarded, Scene, Tried};
-pub use step::Step;
+pub use step::{Step, counterpart};
 
 #[cfg(test)]
 mod tests;

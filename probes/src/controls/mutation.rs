@@ -7,6 +7,7 @@ use stages::{
 
 use super::{
     pieces::{descending, early, fewer_axes, flipped, halves, late, narrow, other_axis, reversed},
+    quantized::{Mistake, replace},
     step::{Place, Step, again},
 };
 
@@ -148,6 +149,13 @@ pub enum Mutation {
         /// The node.
         at: usize,
     },
+    /// A mistake with a quantised matrix.
+    Quantized {
+        /// The node.
+        at: usize,
+        /// Which.
+        mistake: Mistake,
+    },
     /// Parts of every split in the opposite order.
     Parts,
     /// Scores by distance used as scores by slot: the relative shift left out.
@@ -172,6 +180,9 @@ impl Mutation {
                 return no_shift(b, place, (*pad, *at), &mut padded);
             }
             let value = match self {
+                Mutation::Quantized { at, mistake } if *at == place.at => {
+                    Some(replace(b, step, place, *mistake)?)
+                }
                 Mutation::Parts => self.part(b, place)?,
                 Mutation::Flip { element } if place.at == result => {
                     let value = given_or_again(b, place)?;
@@ -205,6 +216,7 @@ impl Mutation {
             | Mutation::Descending { at }
             | Mutation::Division { at, .. }
             | Mutation::Inverse { at }
+            | Mutation::Quantized { at, .. }
             | Mutation::NoShift { at, .. } => Some(*at),
             Mutation::Flip { .. } | Mutation::Parts => None,
         }
@@ -294,7 +306,10 @@ impl Mutation {
                 let inverse = b.binary(Op::Divide, one, divisor)?;
                 b.binary(Op::Multiply, x()?, inverse)
             }
-            Mutation::Flip { .. } | Mutation::Parts | Mutation::NoShift { .. } => Err(misfit(node)),
+            Mutation::Flip { .. }
+            | Mutation::Parts
+            | Mutation::Quantized { .. }
+            | Mutation::NoShift { .. } => Err(misfit(node)),
         }
     }
 
@@ -336,6 +351,7 @@ impl Mutation {
             Mutation::Descending { .. } => "descending".to_owned(),
             Mutation::Division { .. } => "division".to_owned(),
             Mutation::Inverse { .. } => "inverse".to_owned(),
+            Mutation::Quantized { mistake, .. } => mistake.to_string(),
             Mutation::Parts => "parts-swapped".to_owned(),
             Mutation::NoShift { .. } => "no-relative-shift".to_owned(),
         }
@@ -405,6 +421,7 @@ impl Mutation {
             Mutation::Inverse { .. } => {
                 "A product with the inverse in the place of a division.".to_owned()
             }
+            Mutation::Quantized { mistake, .. } => mistake.about().to_owned(),
             Mutation::Parts => "The parts of every split are swapped.".to_owned(),
             Mutation::NoShift { .. } => {
                 "Scores by distance are taken for scores by slot: no relative shift.".to_owned()

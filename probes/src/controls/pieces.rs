@@ -13,6 +13,26 @@ pub(super) fn reversed(b: &mut Builder, x: ValueId, axis: usize) -> Built {
     let extent = shape[axis];
     let last = extent.saturating_sub(1) as f64;
     let indices = b.arange(last, -1.0, extent, DType::I32);
+    gathered(b, x, axis, indices)
+}
+
+/// `x` with the elements of each run of `each` along an axis in the opposite order.
+pub(super) fn reversed_in_runs(b: &mut Builder, x: ValueId, axis: usize, each: usize) -> Built {
+    let extent = b.shape(x)[axis];
+    // run·each + (each − 1) − place, out of the runs' and the places' ranges.
+    let starts = b.arange((each - 1) as f64, each as f64, extent / each, DType::F32);
+    let starts = b.reshape(starts, [extent / each, 1])?;
+    let places = b.arange(0.0, 1.0, each, DType::F32);
+    let indices = b.binary(Op::Subtract, starts, places)?;
+    let indices = b.reshape(indices, [extent])?;
+    let indices = b.astype(indices, DType::I32)?;
+    gathered(b, x, axis, indices)
+}
+
+/// `x` at these indices along an axis.
+fn gathered(b: &mut Builder, x: ValueId, axis: usize, indices: ValueId) -> Built {
+    let shape = b.shape(x).clone();
+    let extent = shape[axis];
     let mut dims = vec![1; shape.rank()];
     dims[axis] = extent;
     let indices = b.reshape(indices, dims)?;

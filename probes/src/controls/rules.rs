@@ -7,6 +7,7 @@ use stages::{
 
 use super::{
     mutation::{Mutation, is_wide},
+    quantized::mistakes,
     step::Step,
 };
 
@@ -41,6 +42,7 @@ pub fn mutations(step: &Step, value: &Tensor) -> Vec<Mutated> {
     }];
     for (at, node) in step.nodes() {
         of_node(step, at, node, &mut all);
+        all.extend(mistakes(step, at, node));
     }
     let splits = step
         .nodes()

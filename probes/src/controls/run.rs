@@ -1,6 +1,6 @@
 //! Runs mutated steps beside the reference.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use emitter::{
     Contract, Cut,
@@ -10,7 +10,7 @@ use emitter::{
 use oracle::{
     Captures, MlxError, MlxSide,
     interp::{self, InterpSideError},
-    iree::{self, IreeError, IreeSide},
+    iree::{self, IreeError, IreeSide, Unit},
     supply::Supply,
 };
 use stages::{Boundary, BoundaryId, Graph, Tensor, graph::GraphError};
@@ -95,6 +95,8 @@ pub struct Tried {
     pub changed: bool,
     /// How many elements the comparison finds differing from the reference.
     pub differing: u64,
+    /// Whether the compiler refuses the mutated step, so that it was not run.
+    pub refused: bool,
 }
 
 /// A boundary and its controls.
@@ -115,10 +117,14 @@ impl Scene<'_> {
         Ok(self.kind.changed(value))
     }
 
+    fn weight(&self, name: &str) -> Option<Tensor> {
+        (self.weights)(name).map(|tensor| self.kind.reweighted(tensor))
+    }
+
     fn supply(&self) -> impl Supply + '_ {
         move |source: &Source| match source {
             Source::Input(name) => self.inputs.get(name).cloned(),
-            Source::Weight(name) => (self.weights)(name),
+            Source::Weight(name) => self.weight(name),
             Source::Boundary(name) => self.value(&BoundaryId::new(name.clone())).ok(),
         }
     }
@@ -133,9 +139,10 @@ impl Scene<'_> {
         for given in step.given() {
             inputs.insert(Step::input_of(&given.id), self.value(&given.id)?);
         }
-        let captures =
-            self.mlx
-                .capture(step.graph(), &self.weights, &inputs, &[result], &mut |_| {})?;
+        let weight = |name: &str| self.weight(name);
+        let captures = self
+            .mlx
+            .capture(step.graph(), &weight, &inputs, &[result], &mut |_| {})?;
         let value = captures.get(&result.id).cloned();
         value.ok_or_else(|| ControlError::Missing(result.id.clone()))
     }
@@ -183,22 +190,31 @@ impl Scene<'_> {
                     reason,
                 })
             };
-            let own = results.next().ok_or_else(missing)?;
+            let own = results.next().ok_or_else(missing)??;
             let mut tried = Vec::new();
             for mutated in mutants {
-                let result = results.next().ok_or_else(missing)?;
                 let Mutated {
                     mutation,
                     name,
                     about,
                     ..
                 } = mutated;
+                let result = match results.next().ok_or_else(missing)? {
+                    Ok(result) => Some(result),
+                    Err(ControlError::Iree(IreeError::Compile { .. })) => None,
+                    Err(error) => return Err(error),
+                };
+                let differing = result.as_ref().map(count).transpose()?;
                 tried.push(Tried {
-                    needs: needs(&mutation, &step),
+                    needs: match result {
+                        Some(_) => needs(&mutation, &step),
+                        None => &[],
+                    },
                     name,
                     about,
-                    changed: !same(&own, &result),
-                    differing: count(&result)?,
+                    changed: result.as_ref().is_some_and(|result| !same(&own, result)),
+                    differing: differing.unwrap_or(0),
+                    refused: result.is_none(),
                 });
             }
             guarded.push(Guarded {
@@ -210,40 +226,68 @@ impl Scene<'_> {
         Ok(guarded)
     }
 
+    /// The programs' results, in order; of each its own error.
     fn run(
         &self,
         name: &str,
         programs: Vec<Emitted>,
         candidate: Candidate<'_>,
-    ) -> Result<Vec<Tensor>, ControlError> {
+    ) -> Result<Vec<Result<Tensor, ControlError>>, ControlError> {
         let supply = self.supply();
-        let mut results = Vec::new();
+        let none = || ControlError::Missing(BoundaryId::new(name));
         match candidate {
-            Candidate::Interp => {
-                for Emitted { stated, .. } in &programs {
-                    results.extend(interp::run(stated, &supply)?.into_iter().take(1));
-                }
-            }
+            Candidate::Interp => Ok(programs
+                .iter()
+                .map(|Emitted { stated, .. }| {
+                    let results = interp::run(stated, &supply)?;
+                    results.into_iter().next().ok_or_else(none)
+                })
+                .collect()),
             Candidate::Iree(side) => {
-                let count = programs.len();
                 let programs: Vec<Program> = programs.into_iter().map(|p| p.laid_out).collect();
-                let unit = side.build(&identifier(name), programs)?;
-                for i in 0..count {
-                    let buffers = side.call(&unit, i, &supply, &|_| None)?;
-                    for buffer in buffers.iter().take(1) {
-                        results.push(iree::tensor(buffer)?);
-                    }
-                }
+                let call = |compiled: Compiled| {
+                    let (unit, index) = compiled?;
+                    let buffers = side.call(&unit, index, &supply, &|_| None)?;
+                    Ok(iree::tensor(buffers.first().ok_or_else(none)?)?)
+                };
+                let compiled = compile(side, &identifier(name), &programs)?;
+                Ok(compiled.into_iter().map(call).collect())
             }
         }
-        Ok(results)
+    }
+}
+
+/// A program in a module: the module, and which of its functions.
+type Compiled = Result<(Arc<Unit>, usize), IreeError>;
+
+/// Compiles programs in one module; where the compiler refuses that, half by half, so that it
+/// refuses those only that are the reason. A mutated step may have a form that it does not get
+/// through, and the others are tried all the same.
+fn compile(
+    side: &IreeSide,
+    name: &str,
+    programs: &[Program],
+) -> Result<Vec<Compiled>, ControlError> {
+    match side.build(name, programs.to_vec()) {
+        Ok(unit) => {
+            let unit = Arc::new(unit);
+            Ok((0..programs.len()).map(|i| Ok((unit.clone(), i))).collect())
+        }
+        Err(error @ IreeError::Compile { .. }) if programs.len() < 2 => Ok(vec![Err(error)]),
+        Err(IreeError::Compile { .. }) => {
+            let (first, second) = programs.split_at(programs.len() / 2);
+            let mut compiled = compile(side, name, first)?;
+            compiled.extend(compile(side, name, second)?);
+            Ok(compiled)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
 /// A module's name out of a stage's.
 fn identifier(stage: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    stage.chars().map(plain).collect()
+    format!("controls_{}", stage.chars().map(plain).collect::<String>())
 }
 
 fn emitted(step: &Step, contract: Contract) -> Result<Emitted, EmitError> {

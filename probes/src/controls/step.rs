@@ -114,6 +114,7 @@ impl Step {
                 at: value.index(),
                 node,
                 inputs: &inputs,
+                known: &known,
                 own,
             };
             let new = match (edit(&mut b, &place)?, own) {
@@ -145,6 +146,24 @@ impl Step {
     }
 }
 
+/// The boundary of the same model in another profile. A single primitive, named after its position
+/// below a boundary, is the one that is as many primitives of its kind behind the first: casts are
+/// not the same in two profiles, and shift positions.
+pub fn counterpart<'g>(own: &Graph, other: &'g Graph, id: &BoundaryId) -> Option<&'g Boundary> {
+    let kind = |name: &str| -> Option<(String, String)> {
+        let (of, primitive) = name.split_once('/')?;
+        let (_, kind) = primitive.split_once('.')?;
+        Some((of.to_owned(), kind.to_owned()))
+    };
+    let Some(wanted) = kind(id.as_str()) else {
+        return other.boundary(id);
+    };
+    let alike = |boundary: &&Boundary| kind(boundary.id.as_str()).as_ref() == Some(&wanted);
+    let mut earlier = own.boundaries().iter().filter(alike);
+    let nth = earlier.position(|boundary| boundary.id == *id)?;
+    other.boundaries().iter().filter(alike).nth(nth)
+}
+
 /// A node that may be replaced.
 pub(super) struct Place<'a> {
     /// Its position.
@@ -153,6 +172,8 @@ pub(super) struct Place<'a> {
     pub node: &'a Node,
     /// Its operands as they have become.
     pub inputs: &'a [ValueId],
+    /// What earlier nodes have become, by position.
+    pub known: &'a [ValueId],
     /// The value itself, if it is handed in.
     pub own: Option<ValueId>,
 }

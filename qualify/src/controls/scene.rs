@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use emitter::Contract;
 use oracle::{Captures, MlxSide};
-use probes::controls::{Inputs as On, Scene, padded};
+use probes::controls::{Inputs as On, Scene, counterpart, padded};
 use stages::{
     Boundary, BoundaryId, Checkpoint, Graph, Profile, Tensor,
     audio::PaddingSide,
@@ -85,10 +85,12 @@ impl<'a> Setting<'a> {
                 let inputs = batch.inputs(frames).or_fail(Kind::Input)?;
                 (model.profile, batch.clips(), frames, inputs)
             }
-            On::WideProfile | On::Shaken { .. } => {
+            On::WideProfile | On::Shaken { .. } | On::NearTies => {
                 (Profile::F32, clips, frames, self.inputs.clone())
             }
-            On::Own | On::Magnified => (model.profile, clips, frames, self.inputs.clone()),
+            On::Own | On::OtherWeights | On::Magnified => {
+                (model.profile, clips, frames, self.inputs.clone())
+            }
         };
         let graph = audio_encoder(self.checkpoint.config(), profile, clips, frames);
         let graph = graph.or_fail(Kind::Input)?;
@@ -98,10 +100,16 @@ impl<'a> Setting<'a> {
             graph
         };
         let reference = match kind {
-            On::Own | On::Magnified => self.reference.clone(),
-            On::LeftPadded | On::RightPadded | On::WideProfile | On::Shaken { .. } => {
+            On::Own | On::OtherWeights | On::Magnified => self.reference.clone(),
+            On::LeftPadded
+            | On::RightPadded
+            | On::WideProfile
+            | On::Shaken { .. }
+            | On::NearTies => {
                 let mut wanted: Vec<&Boundary> = Vec::new();
-                for boundary in boundaries.iter().filter_map(|id| graph.boundary(id)) {
+                let there = boundaries.iter();
+                let there = there.filter_map(|id| counterpart(&self.graph, &graph, id));
+                for boundary in there {
                     wanted.extend(graph.parents(boundary));
                     wanted.push(boundary);
                 }
