@@ -2,11 +2,11 @@
 
 use emitter::{
     Contract, Cut,
-    emit::emit,
-    program::{Program, Source},
+    emit::{Emitted, emit},
+    program::Source,
 };
 use oracle::iree::{IreeSide, Unit, tensor};
-use stages::Tensor;
+use stages::{Boundary, Graph, Tensor};
 
 use super::{OpError, Site, Whole};
 use crate::order::Sums;
@@ -30,10 +30,26 @@ impl<'s> Compiled<'s> {
         sites: &'s [Site],
         contract: Contract,
     ) -> Result<Compiled<'s>, OpError> {
-        let programs = sites
-            .iter()
-            .map(|site| program(site, contract))
-            .collect::<Result<Vec<_>, _>>()?;
+        Compiled::emitting(side, sites, &|graph, result| {
+            Ok(emit(graph, &Cut::step(graph, result), contract)?)
+        })
+    }
+
+    /// Compiles sites emitted in another way: to find out what a probe notices. What is emitted for
+    /// a graph takes the boundary and the weight that the graph has.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`], and what `emit` says.
+    pub fn emitting(
+        side: &'s IreeSide,
+        sites: &'s [Site],
+        emit: &dyn Fn(&Graph, &Boundary) -> Result<Emitted, OpError>,
+    ) -> Result<Compiled<'s>, OpError> {
+        let program = |site: &Site| {
+            let result = site.result().ok_or(OpError::NoResult(site.at))?;
+            Ok(emit(&site.graph, result)?.laid_out)
+        };
+        let programs = sites.iter().map(program).collect::<Result<_, OpError>>()?;
         let unit = side.build("order", programs)?;
         Ok(Compiled { side, sites, unit })
     }
@@ -93,9 +109,4 @@ impl OnIree<'_> {
         let results = side.call(unit, self.index, &supply, &|_| None)?;
         Ok(results.first().map(tensor).transpose()?)
     }
-}
-
-fn program(site: &Site, contract: Contract) -> Result<Program, OpError> {
-    let result = site.result().ok_or(OpError::NoResult(site.at))?;
-    Ok(emit(&site.graph, &Cut::step(&site.graph, result), contract)?.laid_out)
 }
