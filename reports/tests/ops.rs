@@ -1,5 +1,4 @@
 //! The catalogue of operations on the wire: its schema, its exit code, and what changed.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
 
 use std::path::Path;
 
