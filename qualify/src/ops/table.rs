@@ -191,7 +191,8 @@ fn changes(out: &mut String, baseline: &Baseline) {
         out.push_str("  no case changed\n");
     }
     for (what, count) in counts {
-        let _ = writeln!(out, "  {what} changed in {count} cases");
+        let cases = if count == 1 { "case" } else { "cases" };
+        let _ = writeln!(out, "  {what} changed in {count} {cases}");
     }
     let changed: Vec<String> = baseline
         .changes

@@ -8,6 +8,7 @@
 mod audio;
 mod cache;
 mod capture;
+mod catalogue;
 mod checkpoint;
 mod contract;
 mod features;
