@@ -37,7 +37,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run both sides and judge every selected boundary
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List stages and boundaries as a tree, with shapes, grids and parents
     Stages(StagesArgs),
     /// Write one side's boundaries to a safetensors file
