@@ -49,7 +49,7 @@ mod target;
 mod toolchain;
 
 pub use buffer::{Buffer, BufferError, Mapping};
-pub use cache::{CacheError, Entry, Key, KeyHasher, Store};
+pub use cache::{CacheError, Entry, Key, KeyHasher, Object, Shared, SharedError, Store};
 pub use compiler::{CompileError, CompileOptions, Compiler};
 pub use device::{Bytes, Device, DeviceError, DeviceKind};
 pub use element::{Element, ElementType};

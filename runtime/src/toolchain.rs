@@ -48,8 +48,8 @@ pub enum ToolchainError {
     /// It does not compile.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// The cache failed.
-    #[error(transparent)]
+    /// The cache failed. Not transparent: whoever reports it looks for the cause by its type.
+    #[error("{0}")]
     Cache(#[from] CacheError),
 }
 
