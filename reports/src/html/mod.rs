@@ -126,6 +126,7 @@ impl<'a> Head<'a> {
                 format!("{} {}", report.tool.name, report.tool.version),
             ),
         ];
+        facts.extend(wording::planted(report).map(|said| ("", said)));
         let repeated = report.repeat.iter().map(wording::repeated);
         facts.extend(repeated.map(|said| ("", said)));
         Self {

@@ -69,6 +69,7 @@ struct Finished<'a> {
     /// How many boundaries have which verdict; those that none has are left out.
     verdicts: BTreeMap<&'static str, u64>,
     first_divergence: &'a FirstDivergence,
+    planted: Option<&'a str>,
     non_interference: NonInterference,
     policy: &'a Policy,
     timing: &'a Timing,
@@ -89,6 +90,7 @@ impl<'a> Finished<'a> {
             boundaries: report.boundaries.len(),
             verdicts,
             first_divergence: &report.first_divergence,
+            planted: report.planted.as_deref(),
             non_interference: report.non_interference,
             policy: &report.policy,
             timing: &report.timing,

@@ -70,6 +70,10 @@ fn disagreement(report: &Report) -> Option<String> {
     if report.boundaries.is_empty() {
         return Some("no boundary was judged".to_owned());
     }
+    let passes = |b: &Boundary| b.verdict == Verdict::BitExact;
+    if report.planted.is_some() && report.boundaries.iter().all(passes) {
+        return wording::planted(report);
+    }
     let broken = report.non_interference.is_broken();
     (broken && !report.boundaries.iter().any(shows))
         .then(|| wording::interference(report.non_interference))
@@ -178,6 +182,9 @@ fn properties(report: &Report) -> Vec<(String, String)> {
         if let Some(name) = name {
             all.push((format!("first_divergence.{side}"), name.clone()));
         }
+    }
+    if let Some(planted) = &report.planted {
+        all.push(("planted".to_owned(), planted.clone()));
     }
     if let Some(repeat) = &report.repeat {
         all.push(("repeat".to_owned(), wording::repeated(repeat)));

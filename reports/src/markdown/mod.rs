@@ -85,6 +85,9 @@ fn heading(report: &Report) -> String {
         wording::interference(report.non_interference),
         report.exit_code,
     );
+    if let Some(said) = wording::planted(report) {
+        text += &format!("{}.\n\n", escape::text(&visible(&clipped(&said, 2 * TEXT))));
+    }
     if let Some(repeat) = &report.repeat {
         let said = wording::repeated(repeat);
         text += &format!("{}.\n\n", escape::text(&visible(&clipped(&said, 2 * TEXT))));

@@ -4,7 +4,7 @@ use super::policy;
 use super::style::{Style, Tone, tone};
 use crate::verdict::{Origin, Verdict};
 use crate::wire::{Boundary, Flag, Measured, NonInterference, Report};
-use crate::wording::{count, counts, element, noun, word};
+use crate::wording::{count, counts, element, noun, planted, repeated, truth, word};
 
 /// Renders the summary: how many boundaries came out how, then where to look first.
 pub(super) fn render(report: &Report, style: Style) -> String {
@@ -14,6 +14,14 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     out.push_str("; ");
     out.push_str(&interference(report.non_interference, style));
     out.push('\n');
+    if let Some(planted) = planted(report) {
+        out.push_str(&style.paint(Tone::Strong, &planted));
+        out.push('\n');
+    }
+    if let Some(repeat) = &report.repeat {
+        out.push_str(&repeated(repeat));
+        out.push('\n');
+    }
     let first = &report.first_divergence;
     let suspect = [&first.local, &first.inherited].map(|name| report.boundary(name.as_deref()?));
     places(&mut out, "first divergence", suspect, style);
@@ -159,5 +167,8 @@ fn divergence(out: &mut String, heading: &str, b: &Boundary, place: Place, style
     }
     if let Some(worst) = m.worst.first() {
         out.push_str(&format!("  worst element {}\n", element(worst, b.grid)));
+    }
+    if let Some(said) = truth(b).filter(|_| matches!(place, Place::Local)) {
+        out.push_str(&format!("  {said}\n"));
     }
 }

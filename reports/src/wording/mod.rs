@@ -116,6 +116,31 @@ pub(crate) fn interference(checked: NonInterference) -> String {
     text
 }
 
+/// That a mistake was made on purpose, if so: such a run never passes.
+pub(crate) fn planted(report: &Report) -> Option<String> {
+    let mistake = report.planted.as_ref()?;
+    Some(format!("planted in the candidate's graph: {mistake}"))
+}
+
+/// How far both sides are from what the step gives without roundings, where that was computed and
+/// they are not the same.
+pub(crate) fn truth(boundary: &Boundary) -> Option<String> {
+    let truth = boundary.truth.as_ref()?;
+    let (reference, candidate) = (truth.reference.rms, truth.candidate?.rms);
+    let nearer = match reference.partial_cmp(&candidate)? {
+        std::cmp::Ordering::Less => "the reference is nearer",
+        std::cmp::Ordering::Equal => "both are as near",
+        std::cmp::Ordering::Greater => "the candidate is nearer",
+    };
+    let condition = truth.condition.map_or(String::new(), |condition| {
+        format!("; the worst elements amplify an error {condition:.3e} times")
+    });
+    Some(format!(
+        "from the F64 truth the reference is {reference:.3e} rms, the candidate {candidate:.3e}: \
+         {nearer}{condition}"
+    ))
+}
+
 /// Whether the sides gave the same bits each time: `each side run 3 times: the same bits`.
 pub(crate) fn repeated(repeat: &Repeat) -> String {
     let mut text = format!("each side run {} times: ", repeat.runs);
