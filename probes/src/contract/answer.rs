@@ -60,8 +60,8 @@ pub struct Refuted {
 /// The contract of a step, as far as its captures tell.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Contracts, those that explain most first, the plainest first of equals. At most as many as
-    /// were asked for.
+    /// Contracts, those that explain most first, the plainest first of equals: of those that explain
+    /// everything as many as were asked for, and as many of the others.
     pub ranking: Vec<Candidate>,
     /// How many choices of statements there are, and how many were tried.
     pub choices: f64,
@@ -128,15 +128,13 @@ pub fn find(question: &Question, limits: Limits, rows: usize) -> Result<Answer, 
     let explains = judged.iter().filter(|(_, score)| score.is_complete());
     let explaining: Vec<Pick> = explains.map(|(pick, _)| pick.clone()).collect();
     let winner = explaining.first();
-    let ranking = judged.iter().take(shown).map(|(pick, score)| {
+    let (whole, partly): (Vec<_>, Vec<_>) =
+        judged.iter().partition(|(_, score)| score.is_complete());
+    let ranked = whole.iter().take(shown).chain(partly.iter().take(shown));
+    let ranking = ranked.map(|(pick, score)| {
         let own = winner == Some(pick);
-        candidate(
-            question,
-            &space,
-            pick,
-            score,
-            if own { &explaining } else { &[] },
-        )
+        let explaining = if own { &explaining[..] } else { &[] };
+        candidate(question, &space, pick, score, explaining)
     });
     Ok(Answer {
         ranking: ranking.collect(),
@@ -192,6 +190,9 @@ fn candidate(
     }
 }
 
+/// Elements that are read to judge all choices, if four of them do not read more.
+const AT_ONCE: usize = 1 << 29;
+
 /// Scores choices on all elements, piece by piece, or on a sample where that would be too much.
 struct Judge<'q> {
     question: &'q Question,
@@ -201,7 +202,6 @@ struct Judge<'q> {
     /// What one choice reads over all that is judged.
     work: usize,
     piece: usize,
-    limits: Limits,
 }
 
 impl<'q> Judge<'q> {
@@ -224,13 +224,12 @@ impl<'q> Judge<'q> {
             whole,
             work: if whole { all } else { read },
             piece: ((1 << 22) / each).clamp(1, elements),
-            limits,
         })
     }
 
     /// How many choices are judged.
     fn most(&self) -> usize {
-        (self.limits.work / self.work.max(1)).clamp(1, 256)
+        (AT_ONCE / self.work.max(1)).clamp(4, 256)
     }
 
     /// How many elements are judged.

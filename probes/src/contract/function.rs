@@ -37,6 +37,9 @@ pub enum Algorithm {
     /// rounded. Of `tanh`: CUDA's form, a polynomial below 0.6 and `1 − 2/(2^(2·log₂e·|x|) + 1)`
     /// above, with a power and a division that are correctly rounded.
     Power,
+    /// Of `tanh`: an odd polynomial over an even one between ±7.9988, x itself below 0.0004 (Eigen,
+    /// MLIR's `math-to-polynomial-approximation`, IREE's CPU code).
+    Rational,
 }
 
 /// A function in one algorithm.
@@ -58,9 +61,13 @@ impl Function {
     /// All algorithms of a function, the restated one first if there is one.
     pub fn all(kind: Kind) -> Vec<Function> {
         let algorithms = match kind {
-            Kind::Exp | Kind::Tanh => {
-                &[Algorithm::Restated, Algorithm::Exact, Algorithm::Power][..]
-            }
+            Kind::Tanh => &[
+                Algorithm::Restated,
+                Algorithm::Exact,
+                Algorithm::Power,
+                Algorithm::Rational,
+            ][..],
+            Kind::Exp => &[Algorithm::Restated, Algorithm::Exact, Algorithm::Power],
             Kind::Rsqrt => &[Algorithm::Exact],
             _ => &[Algorithm::Restated, Algorithm::Exact],
         };
@@ -76,6 +83,7 @@ impl Function {
                 None => x.into_iter().map(|x| exact(self.kind, x)).collect(),
             },
             Algorithm::Exact => x.into_iter().map(|x| exact(self.kind, x)).collect(),
+            Algorithm::Rational => x.into_iter().map(tanh_by_rational).collect(),
             Algorithm::Power => match self.kind {
                 Kind::Tanh => x.into_iter().map(tanh_by_power).collect(),
                 _ => x.into_iter().map(exp_by_power).collect(),
@@ -168,6 +176,27 @@ fn tanh_by_power(x: f32) -> f32 {
     f32::mul_add(p * square, x, x)
 }
 
+fn tanh_by_rational(x: f32) -> f32 {
+    const LARGEST: f32 = 7.998_811_7;
+    const ODD: [f32; 7] = [
+        -2.760_768_4e-16,
+        2.000_188e-13,
+        -8.604_672e-11,
+        5.122_297_1e-8,
+        1.485_722_35e-5,
+        6.372_619_4e-4,
+        4.893_524_6e-3,
+    ];
+    const EVEN: [f32; 4] = [1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_7e-3, 4.893_525e-3];
+    if x.abs() < 0.0004 {
+        return x;
+    }
+    let clamped = x.clamp(-LARGEST, LARGEST);
+    let square = clamped * clamped;
+    let horner = |c: &[f32]| c[1..].iter().fold(c[0], |p, &c| f32::mul_add(square, p, c));
+    clamped * horner(&ODD) / horner(&EVEN)
+}
+
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.kind {
@@ -185,6 +214,7 @@ impl fmt::Display for Function {
             Algorithm::Exact => write!(f, "exact_{name}"),
             Algorithm::Power if self.kind == Kind::Exp => f.write_str("exp2_of_log2e_times"),
             Algorithm::Power => write!(f, "cuda_{name}"),
+            Algorithm::Rational => write!(f, "rational_{name}"),
         }
     }
 }

@@ -20,8 +20,8 @@ use crate::{envelope::same, random::Random};
 pub struct Limits {
     /// Choices of statements that are all tried, if there are no more.
     pub exhaustive: usize,
-    /// Elements that are read to judge what was found on all of the result; where one choice
-    /// alone would read more, a sample is judged.
+    /// Elements that may be read to judge one choice on all of the result; where it would be more,
+    /// a sample is judged.
     pub work: usize,
     /// How long the search may take; what was found by then is shown.
     pub time: Duration,
@@ -31,7 +31,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             exhaustive: 30_000,
-            work: 1 << 30,
+            work: 1 << 29,
             time: Duration::from_secs(60),
         }
     }
@@ -220,7 +220,10 @@ impl<'q> Search<'q> {
         let mut attempts = 0;
         loop {
             attempts += 1;
+            // Of every case, so that there are not more of them for many.
+            let cases = self.question.cases.len().max(1);
             let first = if exhaustive { FIRST_OF_ALL } else { FIRST };
+            let first = (first / cases).max(2);
             let samples = self.samples(first)?;
             self.tried.clear();
             let mut found = if exhaustive {

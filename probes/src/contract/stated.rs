@@ -6,7 +6,7 @@ use emitter::{
     Contract, Cut,
     lower::lower,
     prepare,
-    program::{Combine, Op as Operation, Order as EmittedOrder, Program, Source},
+    program::{Combine, Node, Op as Operation, Order as EmittedOrder, Program, Source},
 };
 use stages::{
     DType, Graph, Shape, Tensor,
@@ -99,6 +99,14 @@ fn alone(
     Ok((b.finish(), result))
 }
 
+/// What computes: constants are written where they are needed as tensors.
+fn computing(program: &Program) -> Vec<&Node> {
+    let nodes = program.nodes().iter();
+    nodes
+        .filter(|node| !matches!(node.op, Operation::Fill { .. }))
+        .collect()
+}
+
 /// The operand that an argument of the program stands for.
 fn argument(program: &Program, value: emitter::program::Value) -> Option<usize> {
     let arg = program.args().iter().find(|arg| arg.value == value)?;
@@ -109,7 +117,7 @@ fn argument(program: &Program, value: emitter::program::Value) -> Option<usize> 
 }
 
 fn each(program: &Program) -> Option<Statement> {
-    match program.nodes() {
+    match computing(program)[..] {
         [] => Some(Statement::Each(Expr::Operand(0))),
         [node] => {
             let Operation::Map { kernel, .. } = &node.op else {
@@ -137,7 +145,7 @@ fn rounding(round_each: Option<DType>) -> Option<Rounding> {
 }
 
 fn scan(program: &Program) -> Option<Statement> {
-    let [node] = program.nodes() else {
+    let [node] = computing(program)[..] else {
         return None;
     };
     let Operation::PrefixScan {
@@ -156,7 +164,7 @@ fn scan(program: &Program) -> Option<Statement> {
 
 /// The largest, the exponentials, their sum, the shares.
 fn softmax(program: &Program) -> Option<Statement> {
-    let [largest, exponentials, sum, shares] = program.nodes() else {
+    let [largest, exponentials, sum, shares] = computing(program)[..] else {
         return None;
     };
     let maximum = Operation::Reduce {

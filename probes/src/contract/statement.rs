@@ -161,9 +161,13 @@ impl fmt::Display for Statement {
             Statement::Product(p) => {
                 let fused = if p.fused { "fused" } else { "products rounded" };
                 write!(f, "{}, {fused}, {}", p.order, rounded(p.rounding))?;
-                if p.axes.len() > 1 {
-                    let axes: Vec<String> = p.axes.iter().map(usize::to_string).collect();
-                    write!(f, ", over axes {} of the kernel", axes.join(", "))?;
+                if let Some(last) = p.axes.len().checked_sub(1) {
+                    let name = |&axis: &usize| match axis == last {
+                        true => "channels".to_owned(),
+                        false => axis.to_string(),
+                    };
+                    let axes: Vec<String> = p.axes.iter().map(name).collect();
+                    write!(f, ", kernel axes ({})", axes.join(", "))?;
                 }
                 if let Some(element) = &p.element {
                     write!(f, ", elements {element}")?;

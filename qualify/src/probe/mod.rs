@@ -1,5 +1,6 @@
 //! Questions to running operations: `qualify probe …`.
 
+mod contract;
 mod envelope;
 mod order;
 
@@ -8,6 +9,7 @@ use reports::verdict::ExitCode;
 
 use crate::failure::Failure;
 
+pub use contract::ContractArgs;
 pub use envelope::EnvelopeArgs;
 pub use order::OrderArgs;
 
@@ -28,6 +30,9 @@ pub enum Question {
     /// Which results can a sum have, and which schedules explain the ones that it has?
     #[command(after_help = envelope::CODES)]
     Envelope(Box<EnvelopeArgs>),
+    /// Which arithmetic gives what a side gave? Found from its inputs and results alone
+    #[command(after_help = contract::CODES)]
+    Contract(Box<ContractArgs>),
 }
 
 /// Asks. Gives what to print, and the exit code.
@@ -38,6 +43,7 @@ pub fn probe(args: &ProbeArgs) -> Result<(String, ExitCode), Failure> {
     match &args.question {
         Question::Order(args) => order::order(args),
         Question::Envelope(args) => envelope::envelope(args),
+        Question::Contract(args) => contract::contract(args),
     }
 }
 
@@ -47,6 +53,7 @@ impl ProbeArgs {
         match &self.question {
             Question::Order(args) => args.contradiction(),
             Question::Envelope(args) => args.contradiction(),
+            Question::Contract(args) => args.contradiction(),
         }
     }
 
@@ -55,6 +62,7 @@ impl ProbeArgs {
         match &self.question {
             Question::Order(args) => args.takes_stdout(),
             Question::Envelope(args) => args.takes_stdout(),
+            Question::Contract(args) => args.takes_stdout(),
         }
     }
 }
