@@ -26,6 +26,7 @@ pub mod junit;
 pub mod markdown;
 pub mod measure;
 pub mod policy;
+pub mod shards;
 pub mod standing;
 pub mod terminal;
 pub mod verdict;

@@ -193,7 +193,7 @@ pub fn read_report_within(path: &Path, limit: u64) -> Result<Report, ReadError> 
     Ok(report)
 }
 
-pub(super) fn read_json<T: DeserializeOwned>(path: &Path, limit: u64) -> Result<T, ReadError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, limit: u64) -> Result<T, ReadError> {
     let at = || path.to_owned();
     let text = read_bytes(path, limit)?;
     let json = |source| ReadError::Json { path: at(), source };
@@ -212,7 +212,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path, limit: u64) -> Result<
 
 /// The whole of a file that is no larger than a limit. What has no size of its own, such as a pipe,
 /// is read as far as the limit.
-fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let io = |source| ReadError::Io {
         path: path.to_owned(),
         source,

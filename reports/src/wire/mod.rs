@@ -34,6 +34,7 @@ pub use io::{
     MAX_REPORT_BYTES, ReadError, WriteError, is_stdout, read_report, read_report_within, write_json,
     write_report, write_text,
 };
+pub(crate) use io::{read_bytes, read_json};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
 pub use ops::{
     Baseline, Difference, OpBits, OpCase, OpChange, OpElement, OpSide, OpTarget, Ops, OpsSummary,
