@@ -10,7 +10,7 @@ use reports::events::{Event, Phase, Sink};
 use reports::measure::{Values, compare};
 use reports::terminal::{Options, Terminal, Verbosity, render};
 use reports::verdict::{Outcome, Sides, Verdict};
-use reports::wire::{Boundary, BoundaryId, NonInterference, Report};
+use reports::wire::{Boundary, BoundaryId, NonInterference, Report, Truth, TruthDistance};
 
 fn outcome(a: &[f32], b: &[f32], shape: &[usize], grid: Grid) -> Outcome {
     Outcome::Measured(Box::new(
@@ -207,6 +207,34 @@ fn an_exact_run_ends_in_one_sentence() {
     let (out, err) = play(exact(), Options::default());
     insta::assert_snapshot!("exact_stdout", out);
     insta::assert_snapshot!("exact_stderr", err);
+}
+
+#[test]
+fn a_planted_mistake_is_named_and_never_passes() {
+    let mut report = exact();
+    report.planted = Some("sscp_conv_0.convolution/one-ulp".into());
+    report.conclude();
+    assert_eq!(report.exit_code, 3);
+    let (out, _) = play(report, Options::default());
+    let said = "planted in the candidate's graph: sscp_conv_0.convolution/one-ulp";
+    assert!(out.contains(said), "{out}");
+}
+
+#[test]
+fn which_side_is_nearer_to_the_truth_stands_below_the_first_divergence() {
+    let mut report = mixed();
+    let name = report.first_divergence.local.clone().unwrap();
+    let boundary = report.boundaries.iter_mut().find(|b| b.name == name);
+    let distance = |rms| TruthDistance { max_abs: rms, rms };
+    boundary.unwrap().truth = Some(Truth {
+        reference: distance(2e-3),
+        candidate: Some(distance(1e-3)),
+        condition: Some(12.5),
+    });
+    let (out, _) = play(report, Options::default());
+    let said = "from the F64 truth the reference is 2.000e-3 rms, the candidate 1.000e-3: the \
+                candidate is nearer; the worst elements amplify an error 1.250e1 times";
+    assert!(out.contains(said), "{out}");
 }
 
 #[test]
