@@ -51,6 +51,9 @@ pub enum Command {
     /// Look at what the compiler makes of every step
     #[command(after_help = AUDIT_CODES)]
     Audit(AuditArgs),
+    /// Run twice, the same but for one thing, and say what that changes
+    #[command(after_help = crate::ab::CODES)]
+    Ab(crate::ab::AbArgs),
     /// Write one boundary's step as a folder that runs with `iree-compile` and `iree-run-module`
     #[command(after_help = crate::repro::CODES)]
     Repro(crate::repro::ReproArgs),

@@ -1,5 +1,6 @@
 //! The command `qualify`. Exit codes: [`reports::verdict::ExitCode`].
 
+mod ab;
 mod audit;
 mod capture;
 mod cli;
@@ -89,6 +90,7 @@ fn main() -> ProcessCode {
         }
         Command::Render(args) => render(args),
         Command::Audit(args) => sensible(args.contradiction()).and_then(|()| audit(args)),
+        Command::Ab(args) => experiment(args),
         Command::Doctor(args) => examine(args),
         Command::Repro(args) => {
             sensible(args.contradiction()).and_then(|()| reproduce(args, &command))
@@ -243,6 +245,12 @@ fn done(outcome: Result<(), Failure>) -> Result<ExitCode, Failure> {
 fn reproduce(args: &repro::ReproArgs, command: &[String]) -> Result<ExitCode, Failure> {
     let (text, code) = repro::repro(args, command)?;
     print(text.as_bytes())?;
+    Ok(code)
+}
+
+fn experiment(args: &ab::AbArgs) -> Result<ExitCode, Failure> {
+    let (text, code) = ab::ab(args)?;
+    show(&text, args.takes_stdout())?;
     Ok(code)
 }
 
