@@ -74,6 +74,12 @@ pub enum Command {
     /// Compare two reports: what got better, what worse, what is not comparable
     #[command(after_help = crate::diff::CODES)]
     Diff(crate::diff::DiffArgs),
+    /// Deal many runs to shards: a matrix of jobs
+    #[command(after_help = crate::shards::PLAN_CODES)]
+    Plan(crate::shards::PlanArgs),
+    /// Join what the shards of a plan found
+    #[command(after_help = crate::shards::MERGE_CODES)]
+    Merge(crate::shards::MergeArgs),
     /// Write a deterministic checkpoint for a configuration
     Fixture(FixtureArgs),
 }
@@ -224,6 +230,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub outputs: crate::outputs::OutputArgs,
+
+    #[command(flatten)]
+    pub shard: crate::shards::ShardArgs,
 }
 
 /// Arguments of `stages`.

@@ -2,13 +2,17 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    os::unix::process::ExitStatusExt,
+    process::{Child, Command},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 use nix::{
     libc,
-    sys::signal::{SigSet, Signal},
+    sys::signal::{SigSet, Signal, kill},
+    unistd::Pid,
 };
 use reports::{
     events::{Event, Sink},
@@ -22,6 +26,7 @@ use crate::scratch::{self, Scratch};
 
 static PUTTING: Mutex<()> = Mutex::new(());
 static STANDING: Mutex<Standing> = Mutex::new(Standing::new());
+static CHILD: Mutex<Option<Child>> = Mutex::new(None);
 static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
 /// Makes Ctrl-C end the process with exit code 130, and SIGTERM with 143. Files are written under
@@ -53,6 +58,14 @@ fn wait(signals: SigSet) -> Signal {
 }
 
 fn end(signal: Signal) -> ! {
+    let mut child = held(&CHILD);
+    if let Some(child) = child.as_mut() {
+        // It is not yet waited for, so the number is still its own.
+        if let Ok(id) = i32::try_from(child.id()) {
+            let _ = kill(Pid::from_raw(id), signal);
+        }
+        let _ = child.wait();
+    }
     let _putting = putting();
     let _storing = Store::hold();
     scratch::remove();
@@ -81,6 +94,32 @@ fn end(signal: Signal) -> ! {
 /// Held while results are written; an interrupt waits for it.
 pub fn putting() -> MutexGuard<'static, ()> {
     held(&PUTTING)
+}
+
+/// Runs a process to its end, and ends it where this one is interrupted; one at a time. Gives its
+/// exit code: 128 and the signal where one ended it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn run(command: &mut Command) -> io::Result<i32> {
+    {
+        let mut child = held(&CHILD);
+        *child = Some(command.spawn()?);
+    }
+    loop {
+        let mut child = held(&CHILD);
+        let status = match child.as_mut() {
+            Some(running) => running.try_wait()?,
+            None => return Err(io::Error::other("it is not there")),
+        };
+        if let Some(status) = status {
+            *child = None;
+            let signal = status.signal().map(|signal| 128 + signal);
+            return Ok(status.code().or(signal).unwrap_or(128));
+        }
+        drop(child);
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Takes in an event of the run, for the last words of one that is ended.

@@ -23,6 +23,7 @@ mod render;
 mod repro;
 mod run;
 mod scratch;
+mod shards;
 mod tree;
 mod uncompiled;
 mod weights;
@@ -101,6 +102,8 @@ fn main() -> ProcessCode {
         Command::Ops(args) => operations(args, command),
         Command::Judge(args) => judge(args),
         Command::Diff(args) => compare(args),
+        Command::Plan(args) => shown(args.takes_stdout(), shards::plan(args)),
+        Command::Merge(args) => shown(args.takes_stdout(), shards::merge(args, command)),
         Command::Fixture(args) => fixture(args),
     };
     match outcome {
@@ -138,6 +141,9 @@ fn terminal(taken: bool) -> Terminal<Box<dyn Write + Send>, Stderr> {
 }
 
 fn qualify(args: &RunArgs, command: Vec<String>) -> Result<ExitCode, Failure> {
+    if let Some(shard) = args.shard.shard {
+        return shown(false, shards::run(args, shard, command));
+    }
     let (report, outputs) = (args.report.as_deref(), &args.outputs);
     let others: Vec<&Path> = report.into_iter().chain(args.captures.as_deref()).collect();
     outputs.check(&outputs::OutputArgs::inputs(args), &others)?;
@@ -234,6 +240,13 @@ fn operations(args: &ops::OpsArgs, command: Vec<String>) -> Result<ExitCode, Fai
 fn audit(args: &AuditArgs) -> Result<ExitCode, Failure> {
     let (table, code) = audit::audit(args)?;
     show(&table, args.json.as_deref().is_some_and(is_stdout))?;
+    Ok(code)
+}
+
+/// What came of a command that prints a table at its end.
+fn shown(taken: bool, outcome: Result<(String, ExitCode), Failure>) -> Result<ExitCode, Failure> {
+    let (table, code) = outcome?;
+    show(&table, taken)?;
     Ok(code)
 }
 
