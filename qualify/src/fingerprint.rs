@@ -27,6 +27,18 @@ fn device_code(library: &Path) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
+/// Turns TF32 off unless somebody said what it is to be: MLX multiplies F32 matrices in it on CUDA
+/// by default, which keeps 10 bits of each operand. Must be called before any thread begins.
+pub fn without_tf32() {
+    if std::env::var_os(TF32).is_none() {
+        // SAFETY: no other thread runs yet that could read the environment meanwhile.
+        unsafe { std::env::set_var(TF32, "0") };
+    }
+}
+
+/// The variable that MLX asks whether to use TF32.
+pub const TF32: &str = "MLX_ENABLE_TF32";
+
 /// The environment variables that MLX may read.
 pub fn mlx_environment() -> BTreeMap<String, String> {
     std::env::vars()

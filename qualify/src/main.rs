@@ -48,6 +48,7 @@ use cli::{AuditArgs, CaptureArgs, Cli, Command, ControlsArgs, FixtureArgs, RunAr
 use failure::{Failure, Kind, OrFail};
 
 fn main() -> ProcessCode {
+    fingerprint::without_tf32();
     let args = cli::with_default_command(std::env::args_os());
     let command = args
         .iter()

@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "helpers of tests, which clippy takes for production code"
 )]
 

@@ -210,12 +210,8 @@ fn device_code(library: &Path, devices: &[gpu::Device]) -> Finding {
 /// Variables that change what MLX computes.
 fn settings() -> Vec<Finding> {
     let environment = fingerprint::mlx_environment();
-    let tf32 = match environment.get("MLX_ENABLE_TF32").map(String::as_str) {
-        None => Finding::ok(
-            "TF32",
-            "not set: off in references, and of no meaning on CPU",
-        ),
-        Some("0") => Finding::ok("TF32", "off (MLX_ENABLE_TF32=0)"),
+    let tf32 = match environment.get(fingerprint::TF32).map(String::as_str) {
+        None | Some("0") => Finding::ok("TF32", "off, unless MLX_ENABLE_TF32 says otherwise"),
         Some(value) => Finding::note(
             "TF32",
             format!("MLX_ENABLE_TF32={value}: F32 products on CUDA keep 10 bits of each operand"),
@@ -224,7 +220,7 @@ fn settings() -> Vec<Finding> {
     };
     let others: Vec<String> = environment
         .iter()
-        .filter(|(name, _)| name.as_str() != "MLX_ENABLE_TF32")
+        .filter(|(name, _)| name.as_str() != fingerprint::TF32)
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     let others = if others.is_empty() {

@@ -40,14 +40,14 @@ pub fn folders() -> Vec<Finding> {
 fn space(name: &str, folder: &Path) -> Finding {
     let place = folder.display();
     let free = match statvfs(folder) {
-        Ok(disk) => (disk.blocks_available() as u64).saturating_mul(disk.fragment_size() as u64),
+        Ok(disk) => disk.blocks_available().saturating_mul(disk.fragment_size()),
         Err(error) => return Finding::note(name, format!("{place}: {error}")),
     };
     let found = format!("{place}, {:.1} GiB free", free as f64 / f64::from(1 << 30));
     let remedy = "make room, or set QUALIFY_CACHE and TMPDIR to another disk";
     match free {
         ..TOO_LITTLE => Finding::broken(name, found, remedy),
-        ..SPARSE => Finding::note(name, found).with_remedy(remedy),
+        TOO_LITTLE..SPARSE => Finding::note(name, found).with_remedy(remedy),
         _ => Finding::ok(name, found),
     }
 }
