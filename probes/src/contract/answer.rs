@@ -6,7 +6,8 @@ use super::{
     ContractError, Limits,
     compute::Sample,
     question::Question,
-    search::{Score, Search, score},
+    score::{Score, score},
+    search::Search,
     space::{Pick, Space},
     statement::Statement,
 };

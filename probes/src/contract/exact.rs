@@ -7,7 +7,7 @@ use stages::{
     graph::{Builder, Node},
 };
 
-use super::{ContractError, compute::Inputs, question::Question};
+use super::{ContractError, inputs::Inputs, question::Question};
 
 /// The elements of an elementwise primitive.
 ///

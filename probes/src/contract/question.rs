@@ -117,27 +117,32 @@ impl Question {
 
     /// The element of a constant with all elements equal, by its bits.
     pub(super) fn splat(&self, value: ValueId) -> Option<u32> {
-        let node = self.graph.node(value);
-        let dtype = node.info.dtype;
-        match &node.op {
-            Op::Constant { value } => literal(*value, dtype),
-            Op::Full { .. }
-            | Op::Broadcast { .. }
-            | Op::ExpandDims { .. }
-            | Op::Squeeze { .. }
-            | Op::Transpose { .. }
-            | Op::Reshape { .. }
-            | Op::Flatten { .. }
-            | Op::Unflatten { .. } => self.splat(*node.inputs.first()?),
-            Op::AsType { .. } => {
-                let from = *node.inputs.first()?;
-                let bits = self.splat(from)?;
-                let floats = [DType::F32, DType::BF16];
-                let both = floats.contains(&self.graph.info(from).dtype) && floats.contains(&dtype);
-                both.then(|| onto(f32::from_bits(bits), dtype).to_bits())
-            }
-            _ => None,
+        splat(&self.graph, value)
+    }
+}
+
+/// The element of a constant with all elements equal, by its bits.
+pub(super) fn splat(graph: &Graph, value: ValueId) -> Option<u32> {
+    let node = graph.node(value);
+    let dtype = node.info.dtype;
+    match &node.op {
+        Op::Constant { value } => literal(*value, dtype),
+        Op::Full { .. }
+        | Op::Broadcast { .. }
+        | Op::ExpandDims { .. }
+        | Op::Squeeze { .. }
+        | Op::Transpose { .. }
+        | Op::Reshape { .. }
+        | Op::Flatten { .. }
+        | Op::Unflatten { .. } => splat(graph, *node.inputs.first()?),
+        Op::AsType { .. } => {
+            let from = *node.inputs.first()?;
+            let bits = splat(graph, from)?;
+            let floats = [DType::F32, DType::BF16];
+            let both = floats.contains(&graph.info(from).dtype) && floats.contains(&dtype);
+            both.then(|| onto(f32::from_bits(bits), dtype).to_bits())
         }
+        _ => None,
     }
 }
 

@@ -21,8 +21,9 @@ use super::{
     question::Question,
     read::expression,
     scan::ScanOrder,
-    space::{Space, statements},
+    space::Space,
     statement::{Addend, Scan, Softmax, Statement},
+    statements::statements,
 };
 use crate::{
     envelope::{Schedule, Step, Term},
