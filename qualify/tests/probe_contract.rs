@@ -131,6 +131,18 @@ fn a_recording_of_a_boundary_is_explained_too() {
         ),
         "{text}"
     );
+    // MLX itself on the recording's values does the same.
+    let live = line.map(|word| {
+        if word == "--side" {
+            "--reference"
+        } else {
+            word
+        }
+    });
+    let (code, text) = code_and_text(&live);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("sscp_conv_0.convolution[1,"), "{text}");
+    assert!(text.contains(", side mlx\nE3"), "{text}");
 }
 
 #[test]

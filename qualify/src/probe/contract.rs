@@ -68,7 +68,7 @@ pub struct ContractArgs {
     )]
     pub side: Side,
 
-    /// Whose values of the boundaries before IREE is handed: mlx or recorded:FILE
+    /// Whose values of the boundaries before the side is handed: mlx or recorded:FILE
     #[arg(
         long,
         value_name = "SIDE",
