@@ -22,6 +22,8 @@ mod probe;
 mod render;
 mod repro;
 mod run;
+#[cfg(test)]
+mod schema;
 mod scratch;
 mod shards;
 mod tree;
