@@ -115,7 +115,8 @@ impl<'q> Search<'q> {
         samples: &[Sample<'_>],
         picks: Vec<Pick>,
     ) -> Result<Vec<(Pick, Score)>, ContractError> {
-        let mut new: Vec<Pick> = picks;
+        let plain = |pick: Pick| self.space.without_dead(self.question, pick);
+        let mut new: Vec<Pick> = picks.into_par_iter().map(plain).collect();
         new.sort_unstable();
         new.dedup();
         new.retain(|pick| !self.tried.contains(pick));

@@ -120,6 +120,18 @@ impl Space {
         (0..self.free.len()).filter(live).collect()
     }
 
+    /// The choice with the plainest statements where a result is fused away: it makes no difference
+    /// there.
+    pub fn without_dead(&self, question: &Question, mut pick: Pick) -> Pick {
+        let live = self.live(question, &pick);
+        for (number, choice) in pick.iter_mut().enumerate() {
+            if !live.contains(&number) {
+                *choice = 0;
+            }
+        }
+        pick
+    }
+
     /// How many choices there are.
     pub fn choices(&self) -> f64 {
         self.free
