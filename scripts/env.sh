@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # those that source it read `target` and `native`
 # Sourced by the other scripts: what a build needs to know about the parts scripts/setup installed.
 # .cargo/config.toml says the same for a plain `cargo build` with the default target folder.
 target=${CARGO_TARGET_DIR:-$root/target}
