@@ -186,12 +186,10 @@ fn compared(text: &mut String, args: &ContractArgs, answer: &Answer, own: &[Own]
 /// How much was tried, and what is open.
 fn open(text: &mut String, args: &ContractArgs, asked: &Asked, answer: &Answer) {
     let choices = answer.choices;
-    let all = if answer.exhaustive {
-        ", all there are"
-    } else {
-        ""
+    let _ = match answer.exhaustive {
+        true => write!(text, "all {choices} choices tried"),
+        false => write!(text, "{} of {choices} choices tried", answer.tried),
     };
-    let _ = write!(text, "{} of {choices} choices tried{all}", answer.tried);
     if answer.cut_short {
         text.push_str(", cut short by --seconds");
     }
