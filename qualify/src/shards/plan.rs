@@ -181,5 +181,5 @@ fn table(plan: &Plan) -> String {
     let jobs = plan.jobs.len();
     let shards = plan.shards;
     let digest = plan.plan_sha256.get(..12).unwrap_or_default();
-    text + &format!("\n{jobs} jobs in {shards} shards, plan {digest}…\n")
+    text + &format!("\njobs {jobs}, shards {shards}, plan {digest}…\n")
 }
