@@ -1,6 +1,6 @@
 //! What the sides run on: the native libraries, the caches, MLX and an IREE device.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle::{
     MlxSide,
@@ -8,13 +8,19 @@ use oracle::{
     libm,
 };
 use reports::wire::{Fingerprint, Iree};
-use runtime::{CacheError, DeviceKind, Native, Store, Toolchain};
+use runtime::{DeviceKind, Native, Store, Toolchain};
+use shared::{SharedStore, VARIABLE};
 
 use crate::{
     cli::{DeviceArg, EngineArgs},
     failure::{Failure, Kind, OrFail, said},
     fingerprint,
+    run::reference,
 };
+
+/// What is kept for other machines too. Compiled modules are not: they are code, and whoever may
+/// write the store could have every machine run theirs.
+const SHARED: &[&str] = &[reference::KIND];
 
 /// Everything opened and found fit.
 #[derive(Debug)]
@@ -121,12 +127,16 @@ impl Engine {
 }
 
 fn store() -> Result<Store, Failure> {
-    Store::open_default().map_err(|error| {
-        let way_out = match error {
-            CacheError::NoFolder => "or use --no-cache",
-            _ => "set QUALIFY_CACHE to a folder that can be written, or use --no-cache",
-        };
-        Failure::new(Kind::Environment, format!("{}; {way_out}", said(&error)))
+    let store = Store::open_default().map_err(|error| Failure::of_cache(&error))?;
+    let shared = SharedStore::from_environment().map_err(|error| {
+        let failure = Failure::caused(Kind::Environment, &error);
+        failure.hinting(&format!(
+            "unset {VARIABLE} to keep results on this machine only"
+        ))
+    })?;
+    Ok(match shared {
+        Some(shared) => store.sharing(SHARED, Arc::new(shared)),
+        None => store,
     })
 }
 

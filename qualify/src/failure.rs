@@ -3,6 +3,10 @@
 use std::{error::Error, fmt, path::Path};
 
 use reports::verdict::ExitCode;
+use runtime::CacheError;
+
+/// What to do about a cache that cannot be written.
+pub const WRITABLE: &str = "set QUALIFY_CACHE to a folder that can be written, or use --no-cache";
 
 /// Whose business the failure is; each has its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,13 @@ impl Failure {
 
     /// A failure for an error that completes "failed to …".
     pub fn caused(kind: Kind, error: &dyn Error) -> Failure {
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            if let Some(error) = inner.downcast_ref::<CacheError>() {
+                return Failure::of_cache(error);
+            }
+            cause = inner.source();
+        }
         let (text, more) = beginning(&said(error));
         Failure::new(
             kind,
@@ -49,6 +60,15 @@ impl Failure {
                 more => format!("{text}\n… {more} more lines"),
             },
         )
+    }
+
+    /// A failure for a cache that cannot be used, and the ways out.
+    pub fn of_cache(error: &CacheError) -> Failure {
+        let way_out = match error {
+            CacheError::NoFolder => "or use --no-cache",
+            CacheError::Unwritable { .. } | CacheError::ReadOnly { .. } => WRITABLE,
+        };
+        Failure::new(Kind::Environment, format!("{}; {way_out}", said(error)))
     }
 
     /// The same failure, which also says what it is about unless it does already.

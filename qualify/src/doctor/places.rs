@@ -7,10 +7,11 @@ use std::{
 };
 
 use nix::sys::statvfs::statvfs;
-use runtime::Store;
+use runtime::{Shared, Store};
+use shared::{SharedStore, VARIABLE};
 
 use super::finding::Finding;
-use crate::failure::said;
+use crate::failure::{WRITABLE, said};
 
 /// Less than this is worth a note: compiled modules and captures of one real encoder.
 const SPARSE: u64 = 4 << 30;
@@ -21,19 +22,44 @@ const TOO_LITTLE: u64 = 64 << 20;
 /// The caches, the fixtures and the folder for temporary files.
 pub fn folders() -> Vec<Finding> {
     let cache = match Store::open_default() {
-        Ok(store) => space("caches", store.root()),
-        Err(error) => Finding::broken(
-            "caches",
-            said(&error),
-            "set QUALIFY_CACHE to a folder that can be written, or use --no-cache",
-        ),
+        Ok(store) => match store.read_only() {
+            None => space("caches", store.root()),
+            Some(why) => Finding::broken(
+                "caches",
+                format!("{} can only be read: {why}", store.root().display()),
+                format!("runs whose results are all there still work; {WRITABLE}"),
+            ),
+        },
+        Err(error) => Finding::broken("caches", said(&error), WRITABLE),
     };
     let fixtures = match fixtures::data_dir() {
         Ok(folder) => Finding::ok("fixtures", folder.display().to_string()),
         Err(error) => Finding::note("fixtures", said(&error))
             .with_remedy("set QUALIFY_FIXTURES to the repository's fixtures, or use --checkpoint"),
     };
-    vec![cache, space("temporary files", &env::temp_dir()), fixtures]
+    let temporary = space("temporary files", &env::temp_dir());
+    vec![cache, shared_store(), temporary, fixtures]
+}
+
+/// Whether what is to be shared can be written and read. No run fails of a store that cannot.
+fn shared_store() -> Finding {
+    const NAME: &str = "shared store";
+    let store = match SharedStore::from_environment() {
+        Ok(Some(store)) => store,
+        Ok(None) => return Finding::ok(NAME, format!("none ({VARIABLE} is not set)")),
+        Err(error) => {
+            let remedy = format!("correct {VARIABLE}, or unset it");
+            return Finding::broken(NAME, said(&error), remedy);
+        }
+    };
+    let place = store.place();
+    match store.check() {
+        Ok(()) => Finding::ok(NAME, format!("{place} can be written and read")),
+        Err(error) => Finding::note(NAME, format!("{place}: failed to {}", said(&error)))
+            .with_remedy(format!(
+                "runs go on without it; look at {VARIABLE} and AWS_*"
+            )),
+    }
 }
 
 /// How much room is left where a folder is.

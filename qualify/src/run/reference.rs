@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The kind of these entries in the store.
-const KIND: &str = "reference";
+pub const KIND: &str = "reference";
 
 /// Captured values, and whether they came out of the cache.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Reference {
 /// MLX's values of the wanted boundaries; `progress` is told after each.
 ///
 /// # Errors
-/// When MLX fails.
+/// When MLX fails, or the cache cannot be used.
 pub fn capture(
     model: &Model,
     engine: &Engine,
@@ -40,7 +40,9 @@ pub fn capture(
         .store
         .as_ref()
         .map(|store| (store, key(model, engine, wanted)));
-    if let Some(captures) = key.as_ref().and_then(|(store, key)| cached(store, key)) {
+    if let Some((store, key)) = &key
+        && let Some(captures) = cached(store, key)?
+    {
         return Ok(Reference {
             captures,
             cached: true,
@@ -51,7 +53,9 @@ pub fn capture(
         let bytes = captures
             .to_bytes(&Notes::new())
             .or_fail(Kind::Environment)?;
-        store.put(KIND, key, &bytes).or_fail(Kind::Environment)?;
+        store
+            .put(KIND, key, &bytes)
+            .map_err(|error| Failure::of_cache(&error))?;
     }
     Ok(Reference {
         captures,
@@ -105,12 +109,14 @@ pub fn recorded(model: &Model, file: &Path, wanted: &[&Boundary]) -> Result<Capt
 }
 
 /// An entry that cannot be read as captures is as good as none.
-fn cached(store: &Store, key: &Key) -> Option<Captures> {
-    let entry = store.get(KIND, key).ok()??;
+fn cached(store: &Store, key: &Key) -> Result<Option<Captures>, Failure> {
+    let entry = store.get(KIND, key);
+    let Some(entry) = entry.map_err(|error| Failure::of_cache(&error))? else {
+        return Ok(None);
+    };
     let origin = store.root().join(KIND);
-    Captures::from_shared(&origin, Arc::new(entry))
-        .ok()
-        .map(|(captures, _)| captures)
+    let captures = Captures::from_shared(&origin, Arc::new(entry)).ok();
+    Ok(captures.map(|(captures, _)| captures))
 }
 
 /// What the reference's values depend on.

@@ -1,9 +1,13 @@
-//! The cache: unusable, left out, damaged.
+//! The cache: unusable, left out, damaged, read only, written by many, shared.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
+
+use serde_json::json;
 
 use crate::harness::{Place, compiled};
 
@@ -104,4 +108,131 @@ fn the_same_module_is_compiled_once() {
     place.run("--stage mel_cast --report r.json").exits(0);
     let cached = place.json("r.json")["timing"]["cached"].clone();
     assert_eq!(cached, serde_json::json!(["reference", "compile"]));
+}
+
+#[test]
+fn runs_that_begin_at_once_on_an_empty_cache_all_succeed() {
+    let first = Place::new();
+    let cache = first.path("cache");
+    let line = "--stage mel_cast";
+    let runs = [(); 8].map(|()| {
+        let place = Place::new();
+        let run = place
+            .command(line)
+            .env("QUALIFY_CACHE", &cache)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        (place, run.unwrap())
+    });
+    for (place, run) in runs {
+        place.ended(line, run.wait_with_output().unwrap()).exits(0);
+    }
+    assert_eq!(files(&cache).len(), 5);
+}
+
+/// The same command without the right to write where the mode forbids it, which root has.
+fn humble(command: &Command) -> Command {
+    let mut humble = Command::new("setpriv");
+    if nix::unistd::geteuid().is_root() {
+        humble.args(["--bounding-set=-dac_override", "--inh-caps=-dac_override"]);
+    }
+    humble.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => humble.env(name, value),
+            None => humble.env_remove(name),
+        };
+    }
+    humble.current_dir(command.get_current_dir().unwrap());
+    humble
+}
+
+#[test]
+fn of_a_cache_that_can_only_be_read_what_is_there_is_used() {
+    let place = Place::new();
+    let cache = place.path("cache");
+    let run = |line: &str| {
+        let mut command = place.command(line);
+        place.ended(
+            line,
+            humble(command.env("QUALIFY_CACHE", &cache))
+                .output()
+                .unwrap(),
+        )
+    };
+    let line = "--stage mel_cast --report r.json";
+    run(line).exits(0);
+    let allow = |mode| {
+        for folder in ["", "reference", "partial", "module"] {
+            fs::set_permissions(cache.join(folder), Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    allow(0o555);
+    run(line).exits(0);
+    let cached = place.json("r.json")["timing"]["cached"].clone();
+    assert_eq!(cached, json!(["reference", "compile"]));
+    run("--stage sscp_conv_0.convolution")
+        .exits(4)
+        .says(&format!(
+            "failed to write to the cache at {}",
+            cache.display()
+        ))
+        .says("which lacks a result of this run")
+        .says("set QUALIFY_CACHE to a folder that can be written, or use --no-cache")
+        .does_no_work();
+    allow(0o755);
+}
+
+#[test]
+fn machines_that_share_a_store_compute_the_reference_once() {
+    let place = Place::new();
+    let store = place.path("store");
+    let url = format!("file://{}", store.display());
+    let line = "--stage mel_cast --report r.json";
+    let run = |cache: &str, url: &str| {
+        let cache = place.path(cache);
+        let variables = [
+            ("QUALIFY_CACHE", &*cache),
+            ("QUALIFY_STORE", Path::new(url)),
+        ];
+        place.run_with(line, &variables)
+    };
+    let boundaries = || place.json("r.json")["boundaries"].clone();
+    // Nothing is mounted there yet: said once, and no hindrance.
+    let early = run("early", &url).exits(0);
+    assert_eq!(early.stderr.matches("is not used: failed to").count(), 1);
+    assert!(!store.exists());
+    let right = boundaries();
+
+    fs::create_dir(&store).unwrap();
+    run("one", &url).exits(0);
+    let objects = files(&store);
+    assert_eq!(objects.len(), 1);
+    run("two", &url).exits(0);
+    assert_eq!(
+        place.json("r.json")["timing"]["cached"],
+        json!(["reference"])
+    );
+    assert_eq!(boundaries(), right);
+
+    // What was tampered with is not believed, and is replaced.
+    let whole = fs::read(&objects[0]).unwrap();
+    let mut tampered = whole.clone();
+    tampered[whole.len() / 2] ^= 4;
+    fs::write(&objects[0], tampered).unwrap();
+    run("three", &url)
+        .exits(0)
+        .says("is damaged and will be replaced");
+    assert_eq!(place.json("r.json")["timing"]["cached"], json!([]));
+    assert_eq!(boundaries(), right);
+    assert!(fs::read(&objects[0]).unwrap() == whole);
+
+    for no_store in ["store", "https://example.com/cache"] {
+        run("one", no_store)
+            .exits(4)
+            .says("s3://BUCKET/PREFIX or file:///FOLDER")
+            .says("unset QUALIFY_STORE")
+            .does_no_work();
+    }
 }

@@ -78,6 +78,7 @@ impl Place {
             .env("TMPDIR", self.temporary())
             .env("QUALIFY_CACHE", shared_cache())
             .env_remove("QUALIFY_FIXTURES")
+            .env_remove("QUALIFY_STORE")
             .env_remove("CLICOLOR_FORCE")
             .env_remove("GITHUB_STEP_SUMMARY")
             .env("COLUMNS", "200")
