@@ -31,8 +31,8 @@ pub use controls::{Controls, Guard, read_controls, write_controls};
 pub use fingerprint::{Fingerprint, Gpu, Host, Iree, Mlx};
 pub use heat::Heat;
 pub use io::{
-    MAX_REPORT_BYTES, ReadError, WriteError, is_stdout, read_report, read_report_within, write_json,
-    write_report, write_text,
+    MAX_REPORT_BYTES, ReadError, WriteError, is_stdout, read_report, read_report_within,
+    write_json, write_report, write_text,
 };
 pub(crate) use io::{read_bytes, read_json};
 pub use measured::{Bits, GridCounts, Measured, Number, OnGrid, Ulp, UlpF32, WorstElement};
