@@ -11,6 +11,9 @@
 //!    [`csv`], [`junit`], [`markdown`], [`github`] and [`html`] put a finished report in other forms.
 //!    None of these knows another; what they say in the same words is in `wording`.
 //!
+//! Beside them, each for reports that are there already: [`policy`] judges one anew, [`mod@diff`]
+//! compares two, [`shards`] plans many runs and joins them.
+//!
 //! The crate knows no backend: tensors arrive as slices, boundaries as names.
 #![warn(missing_docs)]
 
