@@ -131,21 +131,57 @@ fn runs_that_begin_at_once_on_an_empty_cache_all_succeed() {
     assert_eq!(files(&cache).len(), 5);
 }
 
-/// The same command without the right to write where the mode forbids it, which root has.
-fn humble(command: &Command) -> Command {
-    let mut humble = Command::new("setpriv");
-    if nix::unistd::geteuid().is_root() {
-        humble.args(["--bounding-set=-dac_override", "--inh-caps=-dac_override"]);
-    }
-    humble.arg(command.get_program()).args(command.get_args());
+/// The same command, started by another.
+fn under(wrapper: &[&str], command: &Command) -> Command {
+    let mut outer = Command::new(wrapper[0]);
+    outer.args(&wrapper[1..]);
+    outer.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => humble.env(name, value),
-            None => humble.env_remove(name),
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
         };
     }
-    humble.current_dir(command.get_current_dir().unwrap());
-    humble
+    outer.current_dir(command.get_current_dir().unwrap());
+    outer
+}
+
+/// The same command without the right to write where the mode forbids it, which root has.
+fn humble(command: &Command) -> Command {
+    let without = ["--bounding-set=-dac_override", "--inh-caps=-dac_override"];
+    let root = nix::unistd::geteuid().is_root();
+    let wrapper = ["setpriv", without[0], without[1]];
+    under(if root { &wrapper } else { &wrapper[..1] }, command)
+}
+
+/// A limit to the size of files fails in the middle of a write as a full disk does.
+#[test]
+fn a_result_that_does_not_fit_into_the_cache_ends_the_run_and_harms_no_entry() {
+    let place = Place::new();
+    let cache = place.path("cache");
+    let line = "--stage mel_cast";
+    let mut command = place.command(line);
+    command.env("QUALIFY_CACHE", &cache);
+    place.ended(line, command.output().unwrap()).exits(0);
+    fs::remove_dir_all(cache.join("reference")).unwrap();
+    let modules = files(&cache);
+    // Units of 512 bytes, or of 1024 where the shell is another: the captures are larger by far.
+    let limited = [
+        "sh",
+        "-c",
+        "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"",
+    ];
+    let output = under(&limited, &command).output().unwrap();
+    place
+        .ended(line, output)
+        .exits(4)
+        .says(&format!(
+            "failed to write to the cache at {}",
+            cache.display()
+        ))
+        .says("File too large")
+        .says("set QUALIFY_CACHE to a folder that can be written, or use --no-cache");
+    assert_eq!(files(&cache), modules);
 }
 
 #[test]
