@@ -78,8 +78,8 @@ mod schedule;
 mod step;
 mod table;
 
-pub(crate) use arithmetic::{fused, last, partial};
 pub use arithmetic::{Fusion, Start, Term, accumulator};
+pub(crate) use arithmetic::{fused, last, partial};
 pub use error::EnvelopeError;
 pub use evidence::{Evidence, Findings};
 pub use exact::{

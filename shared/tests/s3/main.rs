@@ -56,7 +56,9 @@ impl Machine {
 
 /// More than one part of a body.
 fn long() -> Vec<u8> {
-    (0..3_000_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect()
+    (0..3_000_000_u32)
+        .map(|i| (i.wrapping_mul(i) >> 7) as u8)
+        .collect()
 }
 
 #[test]
