@@ -7,9 +7,9 @@ use oracle::{
     iree::{IreeSide, Unit},
     libm,
 };
+use remote::{SharedStore, VARIABLE};
 use reports::wire::{Fingerprint, Iree};
 use runtime::{DeviceKind, Native, Store, Toolchain};
-use shared::{SharedStore, VARIABLE};
 
 use crate::{
     cli::{DeviceArg, EngineArgs},

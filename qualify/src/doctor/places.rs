@@ -7,8 +7,8 @@ use std::{
 };
 
 use nix::sys::statvfs::statvfs;
+use remote::{SharedStore, VARIABLE};
 use runtime::{Shared, Store};
-use shared::{SharedStore, VARIABLE};
 
 use super::finding::Finding;
 use crate::failure::{WRITABLE, said};

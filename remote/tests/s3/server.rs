@@ -10,8 +10,8 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto::Builder,
 };
+use remote::SharedStore;
 use s3s::{auth::SimpleAuth, service::S3ServiceBuilder};
-use shared::SharedStore;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 

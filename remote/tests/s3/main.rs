@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use remote::{SharedStore, StoreError};
 use runtime::{Key, KeyHasher, Shared, Store};
 use server::{Server, files, store};
-use shared::{SharedStore, StoreError};
 use tempfile::TempDir;
 
 const KIND: &str = "reference";
