@@ -8,13 +8,13 @@ use probes::{
     contract::{ContractError, NamedError, Operation, Question},
     controls::Step,
 };
-use stages::{Boundary, BoundaryId, DType, Tensor, graph::Op, registry::select};
+use stages::{Boundary, BoundaryId, DType, Tensor, graph::Op};
 
 use super::{ContractArgs, Inputs};
 use crate::{
     cli::Side,
     engine::{Engine, Needs},
-    failure::{Failure, Kind, OrFail, said},
+    failure::{Failure, Kind, OrFail},
     model::Model,
     run, uncompiled,
 };
@@ -88,7 +88,7 @@ fn of_file(args: &ContractArgs, file: &Path) -> Result<Result<Asked, Refusal>, F
 
 fn of_boundary(args: &ContractArgs, name: &str) -> Result<Result<Asked, Refusal>, Failure> {
     let model = Model::open(&args.model)?;
-    let boundary = find(&model, name)?;
+    let boundary = model.named(name)?;
     let step = Step::of(&model.graph, boundary).or_fail(Kind::Environment)?;
     let shape = model.graph.info(boundary.value).shape.clone();
     let name = format!("{name}{shape}");
@@ -174,25 +174,6 @@ fn same(a: &Tensor, b: &Tensor) -> bool {
         }
         _ => false,
     }
-}
-
-/// The boundary of exactly that name.
-fn find<'m>(model: &'m Model, name: &str) -> Result<&'m Boundary, Failure> {
-    if let Some(boundary) = model.graph.boundary(&BoundaryId::new(name)) {
-        return Ok(boundary);
-    }
-    let message = match select(&model.graph, &[name.to_owned()]) {
-        Ok(several) => {
-            let names: Vec<&str> = several.iter().take(3).map(|b| b.id.as_str()).collect();
-            let names = names.join(", ");
-            format!(
-                "{name} is no boundary; it selects {}: {names}, …",
-                several.len()
-            )
-        }
-        Err(error) => said(&error),
-    };
-    Err(Failure::usage(message))
 }
 
 /// Values of a step's inputs and weights, by the names in its own graph.

@@ -7,7 +7,7 @@ use probes::{
     ops::Site,
     order::Rounding,
 };
-use stages::{Boundary, BoundaryId, Tensor, registry::select};
+use stages::{Boundary, Tensor};
 
 use super::{
     EnvelopeArgs,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     engine::{Engine, Needs},
-    failure::{Failure, Kind, OrFail, said},
+    failure::{Failure, Kind, OrFail},
     model::Model,
     probe::order::reveal::Host,
     run, uncompiled,
@@ -40,7 +40,7 @@ struct Elements {
 /// When the model or a side cannot be used.
 pub fn answer(args: &EnvelopeArgs, name: &str) -> Result<Result<Answer, Untold>, Failure> {
     let model = Model::open(&args.model)?;
-    let boundary = find(&model, name)?;
+    let boundary = model.named(name)?;
     let cut = Cut::step(&model.graph, boundary);
     let emitted = |contract| emit(&model.graph, &cut, contract).or_fail(Kind::Environment);
     // The reference's own arithmetic tells the terms, whatever the candidate's.
@@ -104,25 +104,6 @@ pub fn answer(args: &EnvelopeArgs, name: &str) -> Result<Result<Answer, Untold>,
         elements.told = hosts.iter().map(|host| told(host, &site, start)).collect();
     }
     Ok(Answer::of(&elements, &settings))
-}
-
-/// The boundary of exactly that name.
-fn find<'m>(model: &'m Model, name: &str) -> Result<&'m Boundary, Failure> {
-    if let Some(boundary) = model.graph.boundary(&BoundaryId::new(name)) {
-        return Ok(boundary);
-    }
-    let message = match select(&model.graph, &[name.to_owned()]) {
-        Ok(several) => {
-            let names: Vec<&str> = several.iter().take(3).map(|b| b.id.as_str()).collect();
-            format!(
-                "{name} is no boundary; it selects {}: {}, …",
-                several.len(),
-                names.join(", ")
-            )
-        }
-        Err(error) => said(&error),
-    };
-    Err(Failure::usage(message))
 }
 
 impl Elements {
