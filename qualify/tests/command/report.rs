@@ -53,7 +53,7 @@ fn the_report_has_the_keys_of_the_format() {
     place.run(LINE).exits(0);
     let report = place.json("r.json");
     let top = "boundaries command controls created exit_code fingerprint first_divergence inputs \
-               model non_interference policy schema_version timing tool verdict";
+               model non_interference planted policy repeat schema_version timing tool verdict";
     assert_eq!(keys(&report).join(" "), top);
     let boundary = "cause elements evidence flags grid guarded_by inherited interp local name \
                     origin parents policy shape share_local stage truth verdict";
