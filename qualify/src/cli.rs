@@ -372,7 +372,10 @@ impl RunArgs {
     pub fn contradiction(&self) -> Option<&'static str> {
         let interpreted = self.interp == InterpArg::On || self.candidate == Side::Interp;
         let interpreted = interpreted.then(|| self.model.contradiction_if_interpreted());
-        self.model.contradiction().or(interpreted.flatten())
+        let planted = self.plant.is_some() && matches!(self.candidate, Side::Recorded(_));
+        let planted = planted.then_some("--plant: a recorded candidate has no graph to plant in");
+        let own = self.model.contradiction();
+        own.or(interpreted.flatten()).or(planted)
     }
 }
 

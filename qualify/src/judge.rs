@@ -42,7 +42,7 @@ pub struct JudgeArgs {
     pub captures: Option<PathBuf>,
 
     /// Write the tightest policy that the report passes under, beside the policy, as FILE.new, or
-    /// as policy.toml.new
+    /// as policy.toml.new; an earlier suggestion is replaced
     #[arg(long)]
     pub suggest: bool,
 
@@ -101,7 +101,12 @@ pub fn judge(args: &JudgeArgs, sink: &mut dyn Sink) -> Result<(ExitCode, Vec<Str
         run::check_output(file, &inputs)?;
     }
     if args.suggest {
-        run::check_file(&args.suggested(), &inputs)?;
+        let file = args.suggested();
+        run::check_file(&file, &inputs)?;
+        if file.is_symlink() {
+            let message = format!("write {}: it is a link; remove it", file.display());
+            return Err(Failure::new(Kind::Environment, message));
+        }
     }
     let mut report = read_report(&args.judged).or_fail(Kind::Input)?;
     let policy = args.policy.as_deref().map(read).transpose()?;

@@ -137,7 +137,7 @@ impl Model {
                     names.join(", ")
                 )
             }
-            Err(error) => said(&error),
+            Err(error) => return Err(Failure::caused(Kind::Usage, &error)),
         };
         Err(Failure::usage(message))
     }

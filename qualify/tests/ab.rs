@@ -87,4 +87,11 @@ fn an_arm_that_cannot_run_gives_its_exit_code() {
     assert_eq!(code("--env X=1"), Some(2));
     assert_eq!(code("--env X=1,2 --contract mlx-cpu,native"), Some(2));
     assert_eq!(code("--stage mel_cast"), Some(2));
+    assert_eq!(code("--env X=1,2 --stage mel_cast --json x.json"), Some(2));
+    assert_eq!(code("--flag repeat=1,2"), Some(2));
+    // What only one arm has is not compared.
+    assert_eq!(
+        code("--flag stage=mel_cast,sscp_conv_0.convolution"),
+        Some(3)
+    );
 }

@@ -211,4 +211,7 @@ fn what_cannot_be_planted_is_a_mistake_in_the_command_line() {
         let output = qualify(place.path(), &format!("run --plant {mistake}"));
         assert_eq!(output.status.code(), Some(2), "{mistake}");
     }
+    // A recording has no graph.
+    let line = "run --candidate recorded:x.safetensors --plant mel_cast/one-ulp";
+    assert_eq!(qualify(place.path(), line).status.code(), Some(2));
 }

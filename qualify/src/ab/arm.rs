@@ -69,6 +69,11 @@ impl Factor {
         Ok(Factor { kind, name, values })
     }
 
+    /// Whether it is this flag of `run`.
+    pub fn is_flag(&self, name: &str) -> bool {
+        self.kind == FactorKind::Flag && self.name == name
+    }
+
     /// The values of the first and of the second arm.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(String::as_str)

@@ -38,7 +38,7 @@ Everything behind the flags of ab is handed to `qualify run`:
 Exit codes:
   0    the arms have the same bits, on both sides, at every boundary
   1    they do not
-  3    a side does not repeat itself in an arm, or an arm is inconclusive: nothing can be said
+  3    a side does not repeat itself in an arm, or an arm has boundaries that the other lacks
   2, 4, 5 as of run; of the first arm that fails";
 
 /// Arguments of `ab`.
@@ -119,6 +119,8 @@ pub struct SideChange {
     pub elements: u64,
     /// The boundaries with different bits, in graph order.
     pub changed: Vec<Changed>,
+    /// The boundaries that only one of the arms has, which are not compared.
+    pub in_one_arm: Vec<String>,
 }
 
 /// A boundary at which the arms differ.
@@ -160,6 +162,15 @@ impl AbArgs {
 /// When an arm cannot run, or a file cannot be written.
 pub fn ab(args: &AbArgs) -> Result<(String, ExitCode), Failure> {
     let factor = args.factor()?;
+    if let Some(own) = args.run.iter().find(|word| is_own(word)) {
+        return Err(Failure::usage(format!(
+            "{own} stands behind the flags of run: --json, --reports and --repeat of ab come before \
+             them, and ab sets --report and --captures of run itself"
+        )));
+    }
+    if OWN.iter().any(|own| factor.is_flag(own)) {
+        return Err(Failure::usage(format!("{factor} is set by ab itself")));
+    }
     if let Some(file) = &args.json {
         run::check_output(file, &[])?;
     }
@@ -209,9 +220,21 @@ pub fn ab(args: &AbArgs) -> Result<(String, ExitCode), Failure> {
     Ok((text::render(&experiment), code))
 }
 
+/// Flags that ab has itself or sets for its runs.
+const OWN: [&str; 5] = ["json", "reports", "repeat", "report", "captures"];
+
+fn is_own(word: &str) -> bool {
+    let name = word.strip_prefix("--").map(|flag| flag.split('=').next());
+    name.flatten().is_some_and(|name| OWN.contains(&name))
+}
+
 fn conclusion(experiment: &Experiment) -> ExitCode {
     let untold = |arm: &ArmSummary| !arm.unstable.is_empty() || arm.boundaries == 0;
-    if experiment.arms.iter().any(untold) {
+    let lacking = experiment
+        .sides
+        .iter()
+        .any(|side| !side.in_one_arm.is_empty());
+    if lacking || experiment.arms.iter().any(untold) {
         ExitCode::INCONCLUSIVE
     } else if experiment.sides.iter().any(|side| !side.changed.is_empty()) {
         ExitCode::DIVERGED
@@ -220,19 +243,22 @@ fn conclusion(experiment: &Experiment) -> ExitCode {
     }
 }
 
-/// Where one side's bits differ between the arms. A boundary that an arm lacks differs whole.
+/// Where one side's bits differ between the arms, at the boundaries that both have.
 fn side(name: &str, a: &Captures, b: &Captures) -> SideChange {
     let mut change = SideChange {
         side: name.to_owned(),
         boundaries: 0,
         elements: 0,
         changed: Vec::new(),
+        in_one_arm: Vec::new(),
     };
     for (id, first) in a.iter() {
         let elements = first.shape().elements() as u64;
-        let differing = b
-            .get(id)
-            .map_or(elements, |second| differing(first, second));
+        let Some(second) = b.get(id) else {
+            change.in_one_arm.push(id.as_str().to_owned());
+            continue;
+        };
+        let differing = differing(first, second);
         change.boundaries += 1;
         change.elements += elements;
         if differing > 0 {
@@ -243,6 +269,9 @@ fn side(name: &str, a: &Captures, b: &Captures) -> SideChange {
             });
         }
     }
+    let only_b = b.iter().filter(|(id, _)| a.get(id).is_none());
+    let only_b = only_b.map(|(id, _)| id.as_str().to_owned());
+    change.in_one_arm.extend(only_b);
     change
 }
 
@@ -302,8 +331,18 @@ mod tests {
     }
 
     #[test]
-    fn a_boundary_that_the_other_arm_lacks_differs_whole() {
-        let change = side("candidate", &captures(&[1.0, 2.0]), &Captures::new());
-        assert_eq!(change.changed[0].differing, 2);
+    fn a_boundary_that_one_arm_lacks_is_not_compared() {
+        let one = captures(&[1.0, 2.0]);
+        for (a, b) in [(&one, &Captures::new()), (&Captures::new(), &one)] {
+            let change = side("candidate", a, b);
+            assert!(change.changed.is_empty());
+            assert_eq!(change.in_one_arm, ["x"]);
+        }
+    }
+
+    #[test]
+    fn flags_that_ab_sets_itself_are_told_from_those_of_run() {
+        assert!(is_own("--json") && is_own("--report=x"));
+        assert!(!is_own("--stage") && !is_own("json"));
     }
 }

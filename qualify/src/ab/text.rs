@@ -64,7 +64,9 @@ pub fn render(experiment: &Experiment) -> String {
     let values: u64 = sides.iter().map(|side| side.elements).sum();
     let changed = sides.iter().any(|side| !side.changed.is_empty());
     text.push('\n');
-    if arms.iter().any(|arm| !arm.unstable.is_empty()) {
+    if sides.iter().any(|side| !side.in_one_arm.is_empty()) {
+        text.push_str("nothing can be said: the arms do not have the same boundaries\n");
+    } else if arms.iter().any(|arm| !arm.unstable.is_empty()) {
         text.push_str("nothing can be said: an arm differs from itself\n");
     } else if changed {
         let _ = writeln!(text, "{factor} changes bits");
@@ -82,10 +84,21 @@ fn of_side(text: &mut String, change: &SideChange) {
         side,
         boundaries,
         changed,
+        in_one_arm,
         ..
     } = change;
+    if let Some(first) = in_one_arm.first() {
+        let n = in_one_arm.len();
+        let _ = writeln!(
+            text,
+            "{side}: {n} boundaries are in one arm only, the first {first}"
+        );
+    }
     if changed.is_empty() {
-        let _ = writeln!(text, "{side}: the same bits at all {boundaries} boundaries");
+        let _ = writeln!(
+            text,
+            "{side}: the same bits at all {boundaries} boundaries of both"
+        );
         return;
     }
     let _ = writeln!(

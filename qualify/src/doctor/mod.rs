@@ -21,7 +21,7 @@ use crate::{
     fingerprint, run,
 };
 
-use finding::{Finding, exit_code, table};
+use finding::{Finding, State, exit_code, table};
 
 /// What `--help` says of exit codes.
 pub const CODES: &str = "\
@@ -100,9 +100,12 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, ExitCode), Failure> {
     });
     let devices = devices.unwrap_or_default();
     let own = native.iter().map(|native| native.mlx.path.clone());
-    for path in own.chain(args.libraries.iter().cloned()) {
-        findings.push(device_code(&path, &devices));
-    }
+    findings.extend(own.map(|path| device_code(&path, &devices)));
+    findings.extend(
+        args.libraries
+            .iter()
+            .map(|path| named_library(path, &devices)),
+    );
     findings.extend(settings());
     findings.push(places::cuda_libraries());
     findings.extend(places::folders());
@@ -207,6 +210,19 @@ fn device_code(library: &Path, devices: &[gpu::Device]) -> Finding {
     }
 }
 
+/// The same of a library that was named, which need not be MLX.
+fn named_library(library: &Path, devices: &[gpu::Device]) -> Finding {
+    let mut finding = device_code(library, devices);
+    if architectures(library).is_ok_and(|code| code.is_empty()) {
+        finding.state = State::Note;
+        finding.found = format!(
+            "{} has no device code: it is for CPUs, or no library of MLX",
+            library.display()
+        );
+    }
+    finding
+}
+
 /// Variables that change what MLX computes.
 fn settings() -> Vec<Finding> {
     let environment = fingerprint::mlx_environment();
@@ -242,7 +258,7 @@ fn write(file: &Path, diagnosis: &Diagnosis) -> Result<(), Failure> {
 /// Whether something is broken.
 #[cfg(test)]
 fn is_broken(finding: &Finding) -> bool {
-    finding.state == finding::State::Broken
+    finding.state == State::Broken
 }
 
 #[cfg(test)]

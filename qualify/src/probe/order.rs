@@ -225,6 +225,8 @@ pub fn order(args: &OrderArgs) -> Result<(String, ExitCode), Failure> {
     if answers.len() > 1 {
         let words = if differ {
             "different orders or fused products"
+        } else if !confirmed {
+            "whether both have one order is not known: one was not reproduced"
         } else {
             "the same order on both sides"
         };
@@ -250,7 +252,8 @@ pub fn order(args: &OrderArgs) -> Result<(String, ExitCode), Failure> {
             "rows": site.rows(),
             "contract": args.model.contract.name(),
             "sides": sides,
-            "equal": !differ,
+            // An order that was not reproduced is none to compare.
+            "equal": (differ || confirmed).then_some(!differ),
             "exit_code": code.code(),
         });
         reports::wire::write_json(file, &report).or_fail(Kind::Environment)?;
