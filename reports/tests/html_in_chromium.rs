@@ -249,6 +249,7 @@ fn the_keyboard_alone_opens_a_boundary() {
     browser.press("ArrowRight");
     browser.press("ArrowDown");
     browser.press("Enter");
+    browser.until("document.querySelector('#title').textContent === 'sscp_conv_1.convolution'");
     assert_eq!(browser.text("#title"), "sscp_conv_1.convolution");
     assert_eq!(
         browser.evaluate("location.hash"),

@@ -190,6 +190,17 @@ impl Browser {
         result["result"]["value"].take()
     }
 
+    /// Waits until an expression is true: what a key or a link sets off is done later.
+    pub fn until(&mut self, expression: &str) {
+        for _ in 0..500 {
+            if self.evaluate(expression) == true {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("never true: {expression}");
+    }
+
     /// The text of the first element that a selector finds.
     pub fn text(&mut self, selector: &str) -> String {
         let selector = Value::from(selector);
